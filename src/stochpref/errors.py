@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Exceptions: each message names the argument or file row, the rule, the value received and the next move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class StochprefError(Exception):
+    """Base of every exception raised on purpose; the command line turns it into exit code 2."""
+
+
+class InvalidArgument(StochprefError, ValueError):
+    """An argument breaks a rule.
+
+    Usual causes: a wrong shape, NaN where a number is needed, a value out of range, an unknown option.
+    """
+
+
+class InvalidObservations(InvalidArgument):
+    """Some observations or menus break a rule.
+
+    Usual causes: a bundle that costs more than its budget, a negative price, a quantity above its cap.
+    Remedy: the message names the first rows; correct them, or leave them out (``--skip-bad`` when reading).
+
+    Attributes
+    ----------
+    rows : indices of the offending observations, counted from 0.
+    """
+
+    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.rows = tuple(int(row) for row in rows)
+
+
+class UnreadableData(StochprefError, ValueError):
+    """A file or data frame cannot be read as observations or menus.
+
+    Usual causes: missing columns, text where a number is expected, a truncated file, the wrong layout.
+    """
+
+
+def describe_rows(rows: Sequence[int]) -> str:
+    """Return 'rows 3, 8, 12 and 40 more' for a list of indices: the first three, and how many follow."""
+    shown = ", ".join(str(row) for row in rows[:3])
+    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
