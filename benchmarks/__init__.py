@@ -1,0 +1,1 @@
+"""Benchmarks: time as a ratio of two sides measured in the same run, with the size and the seed printed."""

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Learn the distribution of what customers want from what they bought.
+
+Public names are loaded on first use, so that ``import stochpref`` and ``stochpref --help`` stay instant.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stochpref.choice import choose as choose
+    from stochpref.errors import InvalidArgument as InvalidArgument
+    from stochpref.errors import InvalidObservations as InvalidObservations
+    from stochpref.errors import StochprefError as StochprefError
+    from stochpref.errors import UnreadableData as UnreadableData
+    from stochpref.laws import CorruptedUtilityLaw as CorruptedUtilityLaw
+    from stochpref.laws import MenuLaw as MenuLaw
+    from stochpref.laws import VonMisesFisher as VonMisesFisher
+    from stochpref.laws import simulate as simulate
+    from stochpref.observations import Menus as Menus
+    from stochpref.observations import Observations as Observations
+    from stochpref.readers import read_menus as read_menus
+    from stochpref.readers import read_observations as read_observations
+    from stochpref.readers import write_observations as write_observations
+    from stochpref.regions import Regions as Regions
+
+_HOME = {
+    "CorruptedUtilityLaw": "laws",
+    "InvalidArgument": "errors",
+    "InvalidObservations": "errors",
+    "MenuLaw": "laws",
+    "Menus": "observations",
+    "Observations": "observations",
+    "Regions": "regions",
+    "StochprefError": "errors",
+    "UnreadableData": "errors",
+    "VonMisesFisher": "laws",
+    "choose": "choice",
+    "read_menus": "readers",
+    "read_observations": "readers",
+    "simulate": "laws",
+    "write_observations": "readers",
+}
+
+__version__ = "0.1.0"
+__all__ = [*_HOME, "__version__"]  # noqa: PLE0604  (every key is a string)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'stochpref' has no attribute {name!r}")
+    return getattr(import_module(f"stochpref.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The audit of a data set: what kinds of observation it holds and what a careful analyst would want to know first."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.classification import ABOVE, ABSENT, AT, DEGENERATE, KIND_NAMES, SLACK, TIGHT, classify
+
+_KIND_MEANING = {
+    "slack": "money left over: what was not bought is not wanted",
+    "pivot": "all spent, one good bought in part: it fixes the shadow price",
+    "tight": "all spent on whole goods: the best value for money was bought",
+    "degenerate": "no strict optimum explains it: two goods bought in part, or one with money left",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Counts and warnings about a data set; `print` it for a table, `as_dict` for JSON.
+
+    Attributes
+    ----------
+    kinds : number of observations of each kind.
+    degenerate_rows : indices of observations that force exact ties; fits refuse them unless told to leave them out.
+    n_repeated_customers : customer labels that occur more than once (None without labels).
+    n_identical_rows : observations equal to an earlier one in prices, budget and bundle.
+    never_bought, always_bought, never_offered : names of goods; "always" means in full, at every offer.
+    sometimes_absent : number of goods missing from some menus.
+    spent_share : mean share of the budget spent, over positive budgets.
+    is_whole : every quantity is 0 or at its cap, so divisible-goods reasoning deserves a second look.
+    price_range, budget_range : smallest and largest value; prices over goods on offer.
+    """
+
+    n_observations: int
+    n_goods: int
+    kinds: dict[str, int]
+    degenerate_rows: tuple[int, ...]
+    n_repeated_customers: int | None
+    n_identical_rows: int
+    never_bought: tuple[str, ...]
+    always_bought: tuple[str, ...]
+    never_offered: tuple[str, ...]
+    sometimes_absent: int
+    spent_share: float
+    is_whole: bool
+    price_range: tuple[float, float]
+    budget_range: tuple[float, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the audit as plain values, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.n_observations:,} observations of {self.n_goods:,} goods", ""]
+        for name in KIND_NAMES:
+            count = self.kinds[name]
+            if count or name != "degenerate":
+                share = 100 * count / self.n_observations
+                lines.append(f"  {name:<11}{count:>9,} {share:>6.1f} %   {_KIND_MEANING[name]}")
+        lines += ["", *(f"  {label:<20}{value}" for label, value in self._facts())]
+        warnings = self._warnings()
+        if warnings:
+            lines += ["", *(f"  ! {warning}" for warning in warnings)]
+        return "\n".join(lines)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [
+            ("prices", f"{self.price_range[0]:,.6g} to {self.price_range[1]:,.6g}"),
+            ("budgets", f"{self.budget_range[0]:,.6g} to {self.budget_range[1]:,.6g}"),
+            ("money spent", f"{100 * self.spent_share:.1f} % of the budget, on average"),
+            ("identical rows", f"{self.n_identical_rows:,}"),
+        ]
+        if self.n_repeated_customers is not None:
+            facts.append(("repeated customers", f"{self.n_repeated_customers:,} labels occur more than once"))
+        if self.sometimes_absent:
+            facts.append(("not always offered", f"{self.sometimes_absent:,} goods are missing from some menus"))
+        return facts
+
+    def _warnings(self) -> list[str]:
+        warnings = []
+        if self.degenerate_rows:
+            warnings.append(
+                f"{len(self.degenerate_rows):,} degenerate observations (at {_some(self.degenerate_rows)}, from 0): "
+                "no fit uses them; correct or leave them out"
+            )
+        if self.never_offered:
+            warnings.append(f"never on offer, nothing can be learnt: {_some(self.never_offered)}")
+        if self.never_bought:
+            warnings.append(f"never bought, only bounded from above: {_some(self.never_bought)}")
+        if self.always_bought:
+            warnings.append(f"always bought in full, only bounded from below: {_some(self.always_bought)}")
+        if self.is_whole and self.kinds["slack"] > self.n_observations / 2:
+            warnings.append(
+                "whole items with money left over: read literally, nothing unbought is worth anything to these\n"
+                "    customers. If the change was just too small for one more item, read with budget='spent'\n"
+                "    (--budget spent), which conditions on what was spent"
+            )
+        return warnings
+
+
+def _some(items: tuple[object, ...]) -> str:
+    shown = ", ".join(str(item) for item in items[:5])
+    return shown + (f" and {len(items) - 5} more" if len(items) > 5 else "")
+
+
+def _range(values: NDArray[np.float64]) -> tuple[float, float]:
+    return (float(values.min()), float(values.max())) if values.size else (float("nan"), float("nan"))
+
+
+def _n_identical(*arrays: NDArray[np.float64]) -> int:
+    rows = np.ascontiguousarray(np.column_stack(arrays))
+    # One opaque value per row: sorting those is far cheaper than np.unique(axis=0), which sorts columns.
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    return int(rows.shape[0] - np.unique(keys).size)
+
+
+def audit(
+    prices: NDArray[np.float64],
+    budgets: NDArray[np.float64],
+    bundles: NDArray[np.float64],
+    caps: NDArray[np.float64],
+    goods: tuple[str, ...],
+    customers: tuple[str, ...] | None,
+) -> Audit:
+    """Return the audit of checked observations; see `Observations.audit`."""
+    kind, side, _ = classify(prices, budgets, bundles, caps)
+    offered = side != ABSENT
+    in_full = side == ABOVE
+    bought = in_full | (side == AT)
+
+    def named(mask: NDArray[np.bool_]) -> tuple[str, ...]:
+        return tuple(goods[i] for i in np.flatnonzero(mask))
+
+    repeated = None
+    if customers is not None:
+        _, counts = np.unique(np.asarray(customers, dtype=object).astype(str), return_counts=True)
+        repeated = int(np.sum(counts > 1))
+    funded = budgets > 0
+    spent = np.sum(np.where(offered, prices, 0.0) * bundles, axis=1)
+    return Audit(
+        n_observations=len(prices),
+        n_goods=prices.shape[1],
+        kinds={name: int(np.sum(kind == code)) for code, name in enumerate(KIND_NAMES)},
+        degenerate_rows=tuple(np.flatnonzero(kind == DEGENERATE).tolist()),
+        n_repeated_customers=repeated,
+        n_identical_rows=_n_identical(prices, budgets, bundles, caps),
+        never_bought=named(~bought.any(axis=0) & offered.any(axis=0)),
+        always_bought=named((in_full | ~offered).all(axis=0) & offered.any(axis=0)),
+        never_offered=named(~offered.any(axis=0)),
+        sometimes_absent=int(np.sum(~offered.all(axis=0) & offered.any(axis=0))),
+        spent_share=float(np.mean(spent[funded] / budgets[funded])) if funded.any() else float("nan"),
+        is_whole=bool(np.isin(kind, (SLACK, TIGHT)).all()),
+        price_range=_range(prices[offered]),
+        budget_range=_range(budgets),
+    )

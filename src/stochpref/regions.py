@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Regions of utilities: for each observation, the utilities under which its bundle is optimal.
+
+A region is a kind and, per good, a side and a slope (`classification` says what they mean), stored as arrays over
+all observations. In ratios r_i = u_i / a_i, a utility lies in the region iff
+
+- slack: r_i ≥ 0 for goods bought, r_j ≤ 0 for goods not bought;
+- pivot: λ = r_f ≥ 0, r_i ≥ λ for goods bought in full, r_j ≤ λ for goods not bought;
+- tight: the lowest ratio bought is at least 0 and at least the highest ratio not bought.
+
+Membership, masses, Gibbs moves and conflicts read this and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stochpref.classification import (
+    ABOVE,
+    ABSENT,
+    AT,
+    BELOW,
+    DEGENERATE,
+    KIND_NAMES,
+    PIVOT,
+    SLACK,
+    TIGHT,
+    classify,
+)
+from stochpref.engines import compiled_reordering, for_blocks
+from stochpref.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from stochpref.observations import Observations
+
+Array = NDArray[np.float64]
+
+_BLOCK = 4096
+_SMALLEST = 5e-324  # d > 0 is the same as d >= the smallest positive double: one comparison serves weak and strict
+
+
+@compiled_reordering
+def _contains(
+    kind: NDArray[np.int8],
+    side: NDArray[np.int8],
+    slope: Array,
+    pivot: NDArray[np.int32],
+    utilities: Array,
+    thresholds: Array,
+    inside: NDArray[np.bool_],
+    start: int,
+    stop: int,
+) -> None:
+    n = side.shape[1]
+    for k in range(utilities.shape[0]):
+        u, least = utilities[k], thresholds[k]
+        for t in range(start, stop):
+            a, s = slope[t], side[t]
+            if kind[t] == DEGENERATE:
+                inside[k, t] = False
+            elif kind[t] == TIGHT:
+                low, high = np.inf, 0.0
+                for i in range(n):
+                    ratio = u[i] / a[i]
+                    low = min(low, ratio if s[i] == ABOVE else np.inf)
+                    high = max(high, ratio if s[i] == BELOW else 0.0)
+                inside[k, t] = low - high >= least
+            else:
+                shadow = u[pivot[t]] / a[pivot[t]] if kind[t] == PIVOT else 0.0
+                n_broken = 1 if kind[t] == PIVOT and not shadow >= least else 0
+                for i in range(n):
+                    gap = u[i] / a[i] - shadow
+                    n_broken += (s[i] == ABOVE) & (not gap >= least)
+                    n_broken += (s[i] == BELOW) & (not -gap >= least)
+                inside[k, t] = n_broken == 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regions:
+    """The regions of a set of observations; build them with `Regions.of`.
+
+    Attributes
+    ----------
+    kind_code : (T,) SLACK, PIVOT, TIGHT or DEGENERATE of `classification`.
+    side : (T, n) ABOVE, BELOW, AT or ABSENT.
+    slope : (T, n) price of each good; 1 where the good is absent.
+    pivot : (T,) index of the good bought in part, -1 where there is none.
+    price_scale : the largest price of the data set: margins are in units of u / a with that price scaled to 1.
+    """
+
+    kind_code: NDArray[np.int8]
+    side: NDArray[np.int8]
+    slope: Array
+    pivot: NDArray[np.int32]
+    price_scale: float
+
+    @classmethod
+    def of(cls, observations: Observations) -> Regions:
+        """Return the regions of observations; degenerate rows are kept and marked."""
+        prices = observations.prices
+        kind, side, pivot = classify(prices, observations.budgets, observations.bundles, observations.caps)
+        absent = side == ABSENT
+        slope = np.where(absent, 1.0, prices) if absent.any() else prices
+        scale = float(slope[~absent].max()) if not absent.all() else 1.0
+        return cls(kind, side, slope, pivot, scale)
+
+    def __len__(self) -> int:
+        return self.kind_code.shape[0]
+
+    def __getitem__(self, rows: Any) -> Regions:
+        """Return the regions picked by a slice, a mask or indices, in the units of the whole data set."""
+        kept = np.atleast_1d(np.arange(len(self))[rows])
+        return Regions(self.kind_code[kept], self.side[kept], self.slope[kept], self.pivot[kept], self.price_scale)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{np.sum(self.kind == name)} {name}" for name in KIND_NAMES)
+        return f"<Regions: {len(self)} over {self.n_goods} goods ({counts})>"
+
+    @property
+    def n_goods(self) -> int:
+        """Number of goods, on offer or not: the dimension of the utilities."""
+        return self.side.shape[1]
+
+    @property
+    def kind(self) -> NDArray[np.str_]:
+        """(T,) names: "slack", "pivot", "tight" or "degenerate"."""
+        return np.array(KIND_NAMES)[self.kind_code]
+
+    def contains(self, u: ArrayLike, *, margin: float = 0.0, strict: bool = False) -> NDArray[np.bool_]:
+        """Tell which regions hold a utility.
+
+        Parameters
+        ----------
+        u : (n,) or (k, n), of any length but zero.
+        margin : how far inside, in the paper's units: u / a for unit u, with the data set's largest price scaled
+            to 1, so that the currency does not matter.
+        strict : demand that the bundle is the *unique* optimum; ties are misses. With weak inequalities a utility
+            with a single negative good ties almost everywhere and seems to explain everything.
+
+        Returns
+        -------
+        (T,) for one utility, (k, T) for k. Degenerate observations hold no utility: only exact ties, which have
+        probability zero, could explain them.
+        """
+        try:
+            utilities = np.asarray(u, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(f"u must be numbers; {error}") from None
+        if utilities.ndim not in (1, 2) or utilities.shape[-1] != self.n_goods:
+            raise InvalidArgument(
+                f"u must have shape ({self.n_goods},) or (k, {self.n_goods}); received {utilities.shape}"
+            )
+        if not np.isfinite(utilities).all():
+            raise InvalidArgument("u must be finite; it holds NaN or an infinity")
+        if not (np.isfinite(margin) and margin >= 0):
+            raise InvalidArgument(f"margin must be a finite number, zero or more; received {margin}")
+        rows = np.ascontiguousarray(np.atleast_2d(utilities))
+        thresholds = margin / self.price_scale * np.linalg.norm(rows, axis=1)
+        if strict:
+            thresholds = np.maximum(thresholds, _SMALLEST)
+        inside = np.empty((rows.shape[0], len(self)), np.bool_)
+
+        def block(start: int, stop: int) -> None:
+            _contains(self.kind_code, self.side, self.slope, self.pivot, rows, thresholds, inside, start, stop)
+
+        for_blocks(block, len(self), _BLOCK)
+        return inside[0] if utilities.ndim == 1 else inside
+
+    def inequalities(self, t: int) -> tuple[Array, Array]:
+        """Return (V, w) such that the region of observation t is V u ≤ w, one row per inequality of Lemma 1.
+
+        Rows are in the units of `contains`: V u ≤ w - margin·‖u‖ is the region with that margin.
+
+        Notes
+        -----
+        Paper, Lemma 1, for the exact region: a good bought in full is worth at least as much per unit of money as
+        the good bought in part, which the paper's lemma leaves out.
+        """
+        if not -len(self) <= t < len(self):
+            raise InvalidArgument(f"t must be between 0 and {len(self) - 1}; received {t}")
+        if self.kind_code[t] == DEGENERATE:
+            raise InvalidArgument(f"observation {t} is degenerate: only exact ties could explain it; leave it out")
+        ratio = np.diag(self.price_scale / self.slope[t])  # row i of it is the map u -> r_i
+        above, below = ratio[self.side[t] == ABOVE], ratio[self.side[t] == BELOW]
+        if self.kind_code[t] == SLACK:
+            rows = [-above, below]
+        elif self.kind_code[t] == PIVOT:
+            shadow = ratio[self.pivot[t]]
+            rows = [-shadow[None], shadow - above, below - shadow]
+        else:
+            pairs = below[None, :, :] - above[:, None, :]
+            rows = [-above, pairs.reshape(-1, self.n_goods)]
+        matrix = np.concatenate(rows)
+        return matrix, np.zeros(len(matrix))
+
+    def interior_points(self, *, rng: np.random.Generator) -> Array:
+        """Draw one unit vector strictly inside each region, (T, n); NaN rows for degenerate observations.
+
+        Absent goods get any value. Not a draw from any particular law: a start for samplers, a probe for tests.
+        """
+        offset = rng.standard_normal(self.side.shape)
+        signed = np.where(self.side == ABSENT, offset, np.where(self.side == AT, 0.0, self.side * np.abs(offset)))
+        is_binding = np.isin(self.kind_code, (PIVOT, TIGHT))
+        shadow = np.where(is_binding, np.abs(rng.standard_normal(len(self))), 0.0)
+        points = self.slope * (signed + shadow[:, None])
+        points[self.kind_code == DEGENERATE] = np.nan
+        return points / np.linalg.norm(points, axis=1, keepdims=True)
