@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Cells to numbers and labels: whole columns at a time, and the text of every cell that is not a number.
+
+Missing cells (empty, NA, NaN, null, none) become NaN in a column of numbers and -1 in a column of labels.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from stochpref.errors import UnreadableData
+
+_MISSING: Final = ("", "na", "n/a", "nan", "null", "none")
+
+
+class Numbers(NamedTuple):
+    """A column of numbers.
+
+    values : (N,) NaN where a cell is missing or is not a number.
+    bad_rows : indices of the cells that are not numbers.
+    bad_texts : what those cells hold.
+    """
+
+    values: NDArray[np.float64]
+    bad_rows: list[int]
+    bad_texts: list[str]
+
+
+class Labels(NamedTuple):
+    """A column of labels.
+
+    codes : (N,) index of each row's label, -1 where it is missing.
+    names : the different labels, in order of first appearance.
+    """
+
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+
+
+def to_numbers(column: Any, name: str) -> Numbers:
+    """Return a column as float64, with the cells that are not numbers.
+
+    Parameters
+    ----------
+    column : an Arrow array of text, numbers, truth values or categories of these.
+    name : for the message if the column holds something else altogether, such as dates.
+    """
+    column = _plain(column)
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    if pa.types.is_null(kind):
+        return Numbers(np.full(len(column), np.nan), [], [])
+    if not _is_text(kind):
+        try:
+            return Numbers(_as_floats(pc.cast(column, pa.float64(), safe=False)), [], [])
+        except pa.ArrowException:
+            raise UnreadableData(f"column {name!r} must hold numbers; it holds {kind}; convert it first") from None
+    trimmed = pc.utf8_trim_whitespace(column)
+    is_missing = pc.is_in(pc.utf8_lower(trimmed), pa.array(_MISSING, column.type))
+    present = pc.if_else(is_missing, pa.scalar(None, column.type), trimmed)
+    try:
+        return Numbers(_as_floats(pc.cast(present, pa.float64())), [], [])
+    except pa.ArrowInvalid:
+        return _located(column, present)
+
+
+def to_labels(column: Any, name: str) -> Labels:
+    """Return a column as codes and names; an empty cell has no label."""
+    column = _plain(column)
+    try:
+        encoded = pc.cast(column, pa.string()).dictionary_encode()
+    except pa.ArrowException:
+        raise UnreadableData(f"column {name!r} must hold labels; it holds {column.type}; convert it first") from None
+    codes = np.array(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    names = encoded.dictionary.to_pylist()
+    if "" in names:
+        empty = names.index("")
+        codes[codes == empty] = -1
+        codes[codes > empty] -= 1
+        del names[empty]
+    return Labels(codes, tuple(names))
+
+
+def parse_number(text: str) -> float | None:
+    """Return the number a text stands for, None if it stands for none; '1_000' is not a number."""
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def _plain(column: Any) -> Any:
+    """Return one contiguous array, categories and text views decoded."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # older Arrow keeps zero chunks apart
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.large_string()) if _is_text(column.type) else column
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _as_floats(column: Any) -> NDArray[np.float64]:
+    return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _located(column: Any, present: Any) -> Numbers:
+    """Convert text some of which is not a number: each different text once, in Python."""
+    encoded = present.dictionary_encode()
+    parsed = [parse_number(text) for text in encoded.dictionary.to_pylist()]
+    table = np.array([np.nan if value is None else value for value in parsed] + [np.nan])
+    is_bad = np.array([value is None for value in parsed] + [False])
+    codes = np.array(encoded.indices.fill_null(len(parsed)).to_numpy(zero_copy_only=False), dtype=np.int64)
+    bad_rows = np.flatnonzero(is_bad[codes])
+    return Numbers(table[codes], bad_rows.tolist(), column.take(pa.array(bad_rows)).to_pylist())

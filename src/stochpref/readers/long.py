@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Long data: one row per observation and good.
+
+A pair that does not occur, or has no price, is not on offer. Observations and goods keep their order of appearance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.errors import UnreadableData, describe_rows
+from stochpref.readers.cells import Labels
+from stochpref.readers.drafts import (
+    Array,
+    CellReader,
+    Draft,
+    Indices,
+    Wishes,
+    check_shape,
+    finish_draft,
+    names_of,
+)
+from stochpref.readers.mapping import Place, find_column, need_column
+from stochpref.readers.tables import Table
+
+
+def draft_long(table: Table, wishes: Wishes) -> Draft:
+    """Return a draft from one row per observation and good."""
+    places = _find_places(table, wishes)
+    reader = CellReader(table)
+    observation = _label_observations(reader, str(places["observation"]))
+    good = reader.labels(str(places["good"]))
+    unnamed = np.flatnonzero(good.codes < 0)
+    reader.note(unnamed, f"column {places['good']!r} must name a good", lambda _: "an empty cell", "name the good")
+    shape = check_shape(table.source, len(observation.names), len(good.names))
+    rows = _pair_rows(reader, observation.codes, good.codes, shape)
+
+    def spread(role: str, absent: float) -> Array:
+        place = places[role]
+        return np.full(shape, absent) if place is None else np.where(rows >= 0, reader.numbers(place)[rows], absent)
+
+    prices, caps = spread("price", np.inf), spread("cap", np.nan)
+    bundles = spread("quantity", 0.0) if wishes.has_quantities else None
+    return finish_draft(
+        table,
+        wishes,
+        prices=prices,
+        budgets=_agree_on_budgets(reader, observation, places["budget"]),
+        bundles=bundles,
+        caps=caps,
+        goods=good.names,
+        customers=_agree_on_customers(reader, observation, places["customer"]),
+        labels=observation.names,
+        rows=rows,
+        flaws=reader.flaws,
+        layout="long",
+    )
+
+
+def _find_places(table: Table, wishes: Wishes) -> dict[str, Place | None]:
+    needed = ["observation", "good", "price"]
+    needed += ["quantity"] if wishes.has_quantities else []
+    needed += ["budget"] if wishes.budget == "stated" else []
+    places: dict[str, Place | None] = dict.fromkeys(("quantity", "budget"))
+    places |= {role: need_column(table, wishes.columns, role) for role in needed}
+    places |= {role: find_column(table, wishes.columns, role) for role in ("customer", "cap")}
+    return places
+
+
+def _label_observations(reader: CellReader, column: str) -> Labels:
+    table = reader.table
+    labels = reader.labels(column)
+    unnamed = np.flatnonzero(labels.codes < 0)
+    if unnamed.size:
+        # Such a row might belong to any observation, so leaving it out would change one in silence.
+        short = " (rows of the wrong length among them)" if set(unnamed.tolist()) & set(table.ragged) else ""
+        raise UnreadableData(
+            f"{table.source}: column {column!r} must name the observation of every row; it is empty in "
+            f"{describe_rows(table.row_numbers()[unnamed].tolist())}{short}, where {table.counting}; "
+            "fill it in or remove the row"
+        )
+    reader.spoils = labels.codes
+    return labels
+
+
+def _pair_rows(reader: CellReader, observation: Indices, good: Indices, shape: tuple[int, int]) -> Indices:
+    """Return (T, n) the first row that holds each pair, -1 where none does; later rows of a pair are flaws."""
+    named = np.flatnonzero(good >= 0)
+    pair = observation[named] * shape[1] + good[named]
+    rows = np.full(shape[0] * shape[1], -1, dtype=np.int64)
+    rows[pair[::-1]] = named[::-1]  # where an index repeats, the last assignment stays
+    again = named[rows[pair] != named]
+    reader.note(
+        again,
+        "an observation must hold a good once",
+        lambda _: "the same observation and good again",
+        "add the quantities up, remove one of the rows, or map observation to a column that tells them apart",
+    )
+    return rows.reshape(shape)
+
+
+def _agree_on_budgets(reader: CellReader, observation: Labels, place: Place | None) -> Array | None:
+    if place is None:
+        return None
+    values = reader.numbers(place)
+    return _agree(reader, observation, values, "budget", lambda value: f"{value:g}")
+
+
+def _agree_on_customers(reader: CellReader, observation: Labels, place: Place | None) -> tuple[str, ...] | None:
+    if place is None:
+        return None
+    labels = reader.labels(place)
+    codes = _agree(reader, observation, labels.codes, "customer", lambda code: repr((*labels.names, "")[int(code)]))
+    return names_of(labels, codes)
+
+
+def _agree(
+    reader: CellReader, observation: Labels, values: NDArray[Any], what: str, show: Callable[[Any], str]
+) -> NDArray[Any]:
+    """Return the value of each observation's first row; rows that differ from it are flaws.
+
+    A first value that is NaN is left to the rules about values, or was not a number and has been noted.
+    """
+    first = np.empty(len(observation.names), dtype=np.int64)
+    first[observation.codes[::-1]] = np.arange(len(values))[::-1]  # where an index repeats, the last assignment stays
+    agreed = values[first]
+    expected = agreed[observation.codes]
+    reader.note(
+        np.flatnonzero((values != expected) & ~np.isnan(expected)),
+        f"the {what} must agree within an observation",
+        lambda row: f"{show(values[row])} after {show(expected[row])}",
+        f"give every row of an observation the same {what}",
+    )
+    return agreed

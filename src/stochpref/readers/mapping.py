@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Which column plays which role: names and prefixes asked for, constants, and what to say when nothing fits.
+
+Roles are our names: observation, good, price, quantity, budget, customer, cap. Long data has one column per role.
+Wide data has, for price, quantity and cap, one column per good, recognised by a prefix.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from stochpref.errors import InvalidArgument, UnreadableData
+from stochpref.readers.cells import parse_number
+from stochpref.readers.tables import Table
+
+Place: TypeAlias = str | float  # a column, or a constant for every row
+
+ROLES: Final = ("observation", "good", "price", "quantity", "budget", "customer", "cap")
+NUMERIC_ROLES: Final = ("price", "quantity", "budget", "cap")
+LAYOUTS: Final = ("auto", "long", "wide")
+EVERY_OTHER: Final = ("*", "")  # a prefix that matches every column not otherwise used
+
+_ADVICE: Final = {
+    "price": "; without prices pass a constant: price=1.0",
+    "budget": "; without budgets pass a constant, budget=1.0, or read with budget='spent' (--budget spent)",
+    "quantity": "; if every other column of a wide table is a quantity, pass quantity='*'",
+}
+
+
+def check_choice(value: object, argument: str, choices: Collection[str]) -> str:
+    """Return the value if it is one of the choices.
+
+    Raises
+    ------
+    InvalidArgument : it is not; the message names the nearest.
+    """
+    if isinstance(value, str) and value in choices:
+        return value
+    allowed = ", ".join(repr(choice) for choice in choices)
+    raise InvalidArgument(f"{argument} must be one of {allowed}; received {value!r}{nearest(str(value), choices)}")
+
+
+def check_columns(columns: Mapping[str, object] | None) -> dict[str, Place]:
+    """Return what the user says about columns: role -> column, prefix or constant."""
+    if columns is None:
+        return {}
+    if not isinstance(columns, Mapping):
+        raise InvalidArgument(f"columns must map our names to yours; received {type(columns).__name__}")
+    checked: dict[str, Place] = {}
+    for role, place in columns.items():
+        check_choice(role, "a name in columns", ROLES)
+        is_constant = isinstance(place, int | float) and not isinstance(place, bool)
+        if is_constant and role not in NUMERIC_ROLES:
+            raise InvalidArgument(f"columns[{role!r}] must name a column; received the constant {place!r}")
+        if not (is_constant or isinstance(place, str)):
+            raise InvalidArgument(f"columns[{role!r}] must be a name or a number; received {place!r}")
+        checked[role] = float(place) if is_constant else str(place)  # type: ignore[arg-type]
+    return checked
+
+
+def resolve_constants(given: Mapping[str, Place], table: Table) -> dict[str, Place]:
+    """Return the wishes with texts such as '1.0' turned into constants, unless a column has that name."""
+    resolved = dict(given)
+    for role in NUMERIC_ROLES:
+        place = resolved.get(role)
+        if isinstance(place, str) and place not in table.names:
+            number = parse_number(place)
+            resolved[role] = place if number is None else number
+    return resolved
+
+
+def find_layout(table: Table, given: Mapping[str, Place], layout: str) -> str:
+    """Return 'long' or 'wide': long if there is a column of goods, else wide.
+
+    Raises
+    ------
+    UnreadableData : the table looks like neither.
+    """
+    if layout != "auto":
+        return layout
+    if "good" in given or "good" in table.names:
+        return "long"
+    prefixes = [given.get(role, role) for role in ("quantity", "price")]
+    if any(isinstance(prefix, str) and match_prefix(table.names, prefix, given=True) for prefix in prefixes):
+        return "wide"
+    raise UnreadableData(
+        f"{table.source}: is neither long (no column 'good'{nearest('good', table.names)}) nor wide (no columns such "
+        f"as '{prefixes[0]}_<good>' or '{prefixes[1]}_<good>'); {_list_columns(table.names)}; say which column of a "
+        "long table names the goods, columns={'good': ...} (--column good=...), or which prefix in a wide table the "
+        "quantities have, columns={'quantity': ...} (--column quantity=...), '*' if every column holds one"
+    )
+
+
+def find_column(table: Table, given: Mapping[str, Place], role: str) -> Place | None:
+    """Return the column or constant of a role, None if the user named none and the table has none.
+
+    Raises
+    ------
+    UnreadableData : the user named a column that is not there.
+    """
+    if role not in given:
+        return role if role in table.names else None
+    place = given[role]
+    if isinstance(place, str) and place not in table.names:
+        raise UnreadableData(missing_column(table, role, place))
+    return place
+
+
+def need_column(table: Table, given: Mapping[str, Place], role: str) -> Place:
+    """Return the column or constant of a role that cannot be done without."""
+    place = find_column(table, given, role)
+    if place is None:
+        raise UnreadableData(missing_column(table, role, role))
+    return place
+
+
+def missing_column(table: Table, role: str, name: str) -> str:
+    """Return the message for a column that is not there: the nearest one, and how to map it."""
+    return (
+        f"{table.source}: no column {name!r} for the {role}{nearest(name, table.names)}; {_list_columns(table.names)}; "
+        f"rename it or map it with columns={{{role!r}: ...}} (--column {role}=...){_ADVICE.get(role, '')}"
+    )
+
+
+def match_prefix(names: Iterable[str], prefix: str, *, given: bool) -> dict[str, str]:
+    """Return good -> column for the columns of one wide role.
+
+    A good's name follows the prefix after an underscore (``price_milk``, or any mark the prefix itself ends with);
+    failing that, a number follows it directly (``a1``); failing that, and only for a prefix the user gave, anything
+    does. So ``a`` takes a1 to a10 and leaves ``age`` alone. The prefix ``*`` takes every column it is shown.
+    """
+    names = list(names)
+    if prefix in EVERY_OTHER:
+        return {name: name for name in names}
+    marked = prefix if not prefix[-1].isalnum() else f"{prefix}_"
+    tails = {name.removeprefix(marked): name for name in names if name.startswith(marked) and name != marked}
+    if tails:
+        return tails
+    direct = {name.removeprefix(prefix): name for name in names if name.startswith(prefix) and name != prefix}
+    numbered = {tail: name for tail, name in direct.items() if tail.isdigit()}
+    return numbered or (direct if given else {})
+
+
+def nearest(name: str, names: Iterable[object]) -> str:
+    """Return '; the nearest is ...' for a mistyped name, '' if nothing is near; capitals do not matter."""
+    by_folded = {str(other).strip().casefold(): str(other) for other in names}
+    close = difflib.get_close_matches(name.strip().casefold(), by_folded, n=1)
+    return f"; the nearest is {by_folded[close[0]]!r}" if close else ""
+
+
+def _list_columns(names: tuple[Any, ...]) -> str:
+    shown = ", ".join(repr(name) for name in names[:12])
+    return f"its columns are {shown}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")

@@ -1,0 +1,302 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Scanning a source: read a draft, apply the rules, keep the observations that pass and list the rows that do not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData
+from stochpref.observations import Menus, Observations, find_faults
+from stochpref.readers.delimited import table_of_text
+from stochpref.readers.drafts import Draft, Wishes
+from stochpref.readers.long import draft_long
+from stochpref.readers.mapping import LAYOUTS, check_choice, check_columns, find_layout, nearest, resolve_constants
+from stochpref.readers.pabulib import draft_pabulib
+from stochpref.readers.tables import SUFFIXES, Table, is_path, read_bytes, suffix_of, table_of_frame, table_of_parquet
+from stochpref.readers.wide import draft_wide
+
+logger = logging.getLogger("stochpref")
+
+_DRAFTS: Final = {"long": draft_long, "wide": draft_wide}
+_BUDGETS: Final = ("stated", "spent")
+
+
+class BadRow(NamedTuple):
+    """A row that breaks a rule.
+
+    row : its number in the file or data frame.
+    observation : the label of the observation it spoils, empty if it has none.
+    rule, received, remedy : what must hold, what was found, what to do.
+    position : position of the observation, counted from 0 in order of appearance.
+    is_readable : False if a cell could not even be read.
+    """
+
+    row: int
+    observation: str
+    rule: str
+    received: str
+    remedy: str
+    position: int
+    is_readable: bool
+
+    def __str__(self) -> str:
+        return f"{_describe_row(self.row, self.observation)}: {self.received}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a source holds.
+
+    source : how messages call it.
+    observations : those that break no rule, None if there are none.
+    n_read : number of observations in the source, good or bad.
+    bad : the rows that break a rule, in order; one observation may have several.
+    layout : "long", "wide" or "pabulib".
+    counting : how rows are numbered, in words.
+    locate : position among the observations kept -> "row 7 (observation 3)"; costs a second pass over a text file.
+    """
+
+    source: str
+    observations: Observations | None
+    n_read: int
+    bad: tuple[BadRow, ...]
+    layout: str
+    counting: str
+    locate: Callable[[int], str]
+
+    @property
+    def n_bad(self) -> int:
+        """Number of observations that break a rule."""
+        return len({row.position for row in self.bad})
+
+    def describe_bad(self, limit: int = 3) -> str:
+        """Return the broken rules as text, each with its first rows and the remedy."""
+        return _describe_bad(self.bad, self.n_bad, self.n_read, self.counting, limit)
+
+
+def read_observations(
+    source: Any,
+    *,
+    layout: str = "auto",
+    columns: Mapping[str, str | float] | None = None,
+    budget: str = "stated",
+    caps: ArrayLike = 1.0,
+    skip_bad: bool = False,
+) -> Observations:
+    """Return the observations of a file or data frame.
+
+    Parameters
+    ----------
+    source : a path (.csv, .tsv, either with .gz, .parquet, Pabulib .pb) or a data frame (pandas, polars, Arrow, ...).
+    layout : "long", one row per observation and good: ``observation, good, price, quantity, budget``, and if there are
+        any ``customer, cap``; "wide", one row per observation: ``price_<good>, quantity_<good>, budget``, and if there
+        are any ``observation, customer, cap_<good>``; or "auto": long if there is a column of goods.
+    columns : our name -> your column, your prefix in wide data, or a constant: ``{"quantity": "x", "price": 1.0}``. The
+        good follows a prefix after an underscore or as a number (``x_milk``, ``x1``); the prefix ``"*"`` takes every
+        column not otherwise used.
+    budget : "stated" in the data, or "spent": what the bundle cost, for whole items that leave small change.
+    caps : largest quantities: a number or one per good; a column of caps goes before it.
+    skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
+
+    Raises
+    ------
+    UnreadableData : the source cannot be read, or holds text where a number belongs.
+    InvalidObservations : some observations break a rule; the message names the rows.
+    InvalidArgument : an option is not one we know.
+
+    Notes
+    -----
+    In long data an (observation, good) pair that does not occur, or has an empty price, was not on offer. Observations
+    and goods keep their order of first appearance.
+    """
+    result = scan(source, layout=layout, columns=columns, budget=budget, caps=caps)
+    if result.observations is None or (result.bad and not skip_bad):
+        _refuse(
+            result.source, result.bad, result.describe_bad(), "correct them or leave them out: skip_bad (--skip-bad)"
+        )
+    if result.bad:
+        logger.warning("%s: left out %s", result.source, result.describe_bad())
+    return result.observations
+
+
+def scan(
+    source: Any,
+    *,
+    layout: str = "auto",
+    columns: Mapping[str, str | float] | None = None,
+    budget: str = "stated",
+    caps: ArrayLike = 1.0,
+) -> Scan:
+    """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
+    wishes = Wishes(check_columns(columns), check_choice(budget, "budget", _BUDGETS), caps)
+    draft = _draft(source, check_choice(layout, "layout", LAYOUTS), wishes)
+    bad = _find_bad(draft)
+    kept = np.setdiff1d(np.arange(len(draft.budgets)), [row.position for row in bad])
+
+    def locate(position: int) -> str:
+        t = kept[position]
+        return _describe_row(int(draft.row_numbers()[_first_rows(draft)[t]]), draft.labels[t])
+
+    return Scan(
+        source=draft.source,
+        observations=_keep(draft, kept),
+        n_read=len(draft.budgets),
+        bad=bad,
+        layout=draft.layout,
+        counting=draft.counting,
+        locate=locate,
+    )
+
+
+def read_menus(
+    source: Any,
+    *,
+    layout: str = "auto",
+    columns: Mapping[str, str | float] | None = None,
+    caps: ArrayLike = 1.0,
+    goods: Iterable[str] | None = None,
+) -> Menus:
+    """Return the menus of a file or data frame: as `read_observations`, without quantities.
+
+    Parameters
+    ----------
+    goods : the goods wanted, in this order, such as those of a fit; one the source lacks is not on offer. A .pb file
+        holds one menu.
+
+    Raises
+    ------
+    InvalidArgument : the source offers a good that is not among those wanted.
+    """
+    wishes = Wishes(check_columns(columns), "stated", caps, has_quantities=False)
+    draft = _draft(source, check_choice(layout, "layout", LAYOUTS), wishes)
+    bad = _find_bad(draft)
+    if bad:
+        n_bad = len({row.position for row in bad})
+        _refuse(draft.source, bad, _describe_bad(bad, n_bad, len(draft.budgets), draft.counting, 3), "correct them")
+    menus = Menus(draft.prices, draft.budgets, goods=draft.goods, caps=draft.caps)
+    return menus if goods is None else _reorder(menus, tuple(goods), draft.source)
+
+
+def _draft(source: Any, layout: str, wishes: Wishes) -> Draft:
+    if is_path(source):
+        path = Path(source)
+        suffix = suffix_of(path)
+        if suffix.removesuffix(".gz") == ".pb":
+            if layout != "auto" or wishes.columns:
+                raise InvalidArgument("layout and columns do not apply to a .pb file: its sections are fixed")
+            return draft_pabulib(read_bytes(path), str(path), wishes)
+        table = _table_of_file(path, suffix)
+    else:
+        table = table_of_frame(source)
+    if table.n_rows == 0:
+        raise UnreadableData(f"{table.source}: has no rows after its header; there is nothing to read")
+    wishes = replace(wishes, columns=resolve_constants(wishes.columns, table))
+    try:
+        return _DRAFTS[find_layout(table, wishes.columns, layout)](table, wishes)
+    except UnreadableData as error:
+        if str(error).startswith(table.source):
+            raise
+        raise UnreadableData(f"{table.source}: {error}") from None
+
+
+def _table_of_file(path: Path, suffix: str) -> Table:
+    if suffix not in SUFFIXES:
+        data = read_bytes(path)  # a missing file or a directory is the first thing to say
+        hint = nearest(suffix, SUFFIXES) or f"; {len(data):,} bytes were not looked at"
+        raise UnreadableData(
+            f"{path}: the name must end in one of {', '.join(SUFFIXES)}; received {suffix or 'no suffix'!r}{hint}; "
+            "export it as CSV"
+        )
+    if suffix == ".parquet":
+        return table_of_parquet(read_bytes(path), str(path))
+    return table_of_text(read_bytes(path), str(path), "\t" if suffix.startswith(".tsv") else None)
+
+
+def _find_bad(draft: Draft) -> tuple[BadRow, ...]:
+    """Return the rows with flaws, then those of other observations that break a rule of value, in order of rows."""
+    faults = find_faults(draft.prices, draft.budgets, draft.bundles, draft.caps)
+    if not (faults or draft.flaws):
+        return ()
+    numbers = draft.row_numbers()
+    first = _first_rows(draft)
+    bad = [
+        BadRow(int(numbers[flaw.row]), draft.labels[flaw.observation], flaw.rule, flaw.received, flaw.remedy,
+               flaw.observation, is_readable=False)
+        for flaw in draft.flaws
+    ]  # fmt: skip
+    explained = {flaw.observation for flaw in draft.flaws}
+    for fault in faults:
+        for t in fault.rows.tolist():
+            if t not in explained:
+                received, good = fault.describe(t, draft.goods), fault.good(t)
+                row = first[t] if good is None or draft.rows[t, good] < 0 else draft.rows[t, good]
+                bad.append(
+                    BadRow(int(numbers[row]), draft.labels[t], fault.rule, received, fault.remedy, t, is_readable=True)
+                )
+    return tuple(sorted(bad, key=lambda row: row.row))
+
+
+def _first_rows(draft: Draft) -> NDArray[np.int64]:
+    """Return (T,) the first table row of each observation."""
+    return np.where(draft.rows >= 0, draft.rows, np.iinfo(np.int64).max).min(axis=1)
+
+
+def _describe_row(row: int, label: str) -> str:
+    return f"row {row} (observation {label})" if label else f"row {row}"
+
+
+def _describe_bad(bad: tuple[BadRow, ...], n_bad: int, n_read: int, counting: str, limit: int) -> str:
+    lines = [f"{n_bad:,} of {n_read:,} observations break a rule ({counting})"]
+    by_rule: dict[str, list[BadRow]] = {}
+    for row in bad:
+        by_rule.setdefault(row.rule, []).append(row)
+    for rule, rows in by_rule.items():
+        lines += ["", f"  {rule}", *(f"    {row}" for row in rows[:limit])]
+        lines += [f"    and {len(rows) - limit:,} more"] if len(rows) > limit else []
+        lines.append(f"    -> {rows[0].remedy}")
+    return "\n".join(lines)
+
+
+def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
+    if draft.bundles is None or kept.size == 0:
+        return None
+    customers = draft.customers
+    if customers is not None and kept.size < len(customers):
+        customers = tuple(customers[t] for t in kept.tolist())
+    return Observations(
+        draft.prices[kept],
+        draft.budgets[kept],
+        draft.bundles[kept],
+        goods=draft.goods,
+        customers=customers,
+        caps=draft.caps[kept],
+    )
+
+
+def _refuse(source: str, bad: tuple[BadRow, ...], description: str, remedy: str) -> NoReturn:
+    message = f"{source}: {description}\n{remedy}"
+    if not all(row.is_readable for row in bad):
+        raise UnreadableData(message)
+    raise InvalidObservations(message, sorted({row.position for row in bad}))
+
+
+def _reorder(menus: Menus, goods: tuple[str, ...], source: str) -> Menus:
+    unknown = [good for good in menus.goods if good not in goods]
+    if unknown:
+        raise InvalidArgument(
+            f"goods must name every good of {source}; {unknown[0]!r} is not among them{nearest(unknown[0], goods)}"
+        )
+    prices = np.full((len(menus), len(goods)), np.inf)
+    caps = np.ones((len(menus), len(goods)))
+    places = [goods.index(good) for good in menus.goods]
+    prices[:, places] = menus.prices
+    caps[:, places] = menus.caps
+    return Menus(prices, menus.budgets, goods=goods, caps=caps)

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Wide data: one row per observation, one column per good for its price, its quantity and perhaps its cap.
+
+An empty price means that the good is not on offer. Goods keep the order of their columns of quantities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from stochpref.errors import UnreadableData
+from stochpref.readers.drafts import Array, CellReader, Draft, Indices, Wishes, check_shape, finish_draft, names_of
+from stochpref.readers.mapping import EVERY_OTHER, find_column, match_prefix, missing_column, need_column
+from stochpref.readers.tables import Table
+
+ByGood: TypeAlias = Mapping[str, str] | float | None  # good -> column, a constant, or neither
+
+
+def draft_wide(table: Table, wishes: Wishes) -> Draft:
+    """Return a draft from one row per observation."""
+    observation = find_column(table, wishes.columns, "observation")
+    customer = find_column(table, wishes.columns, "customer")
+    budget = need_column(table, wishes.columns, "budget") if wishes.budget == "stated" else None
+    by_good = _find_by_good(
+        table, wishes, used={place for place in (observation, customer, budget) if place is not None}
+    )
+    goods = _list_goods(table, by_good)
+    shape = check_shape(table.source, table.n_rows, len(goods))
+    reader = CellReader(table)
+
+    def stack(columns: ByGood, absent: float) -> Array:
+        if not isinstance(columns, Mapping):
+            return np.full(shape, absent if columns is None else columns)
+        return np.column_stack([reader.numbers(columns[good]) for good in goods])
+
+    prices, caps = stack(by_good["price"], np.inf), stack(by_good["cap"], np.nan)
+    bundles = stack(by_good["quantity"], 0.0) if wishes.has_quantities else None
+    budgets = None if budget is None else reader.numbers(budget)
+    customers = None
+    if customer is not None:
+        customer_labels = reader.labels(customer)
+        customers = names_of(customer_labels, customer_labels.codes)
+    labels: tuple[str, ...] = ("",) * table.n_rows
+    if observation is not None:
+        observation_labels = reader.labels(observation)
+        labels = names_of(observation_labels, observation_labels.codes)
+        repeats = _find_repeats(observation_labels.codes)
+        reader.note(repeats, "an observation must have one row", lambda row: repr(labels[row]), "remove or rename one")
+    return finish_draft(
+        table,
+        wishes,
+        prices=prices,
+        budgets=budgets,
+        bundles=bundles,
+        caps=caps,
+        goods=goods,
+        customers=customers,
+        labels=labels,
+        rows=np.broadcast_to(np.arange(table.n_rows)[:, None], shape),
+        flaws=reader.flaws,
+        layout="wide",
+    )
+
+
+def _find_by_good(table: Table, wishes: Wishes, used: set[str | float]) -> dict[str, ByGood]:
+    """Return, for price, quantity and cap, the columns by good, the constant, or None."""
+    found: dict[str, ByGood] = {"quantity": None, "price": None, "cap": None}
+    roles = [role for role in found if role != "quantity" or wishes.has_quantities]
+    prefixes = {role: wishes.columns.get(role, role) for role in roles}
+    # A prefix that takes every other column must come after those that take some.
+    for role in sorted(roles, key=lambda role: prefixes[role] in EVERY_OTHER):
+        prefix = prefixes[role]
+        is_given = role in wishes.columns
+        if not isinstance(prefix, str):
+            found[role] = prefix
+            continue
+        columns = match_prefix([name for name in table.names if name not in used], prefix, given=is_given)
+        if columns:
+            found[role] = columns
+            used = used | set(columns.values())
+        elif is_given or role != "cap":
+            raise UnreadableData(missing_column(table, role, prefix if is_given else f"{prefix}_<good>"))
+    return found
+
+
+def _list_goods(table: Table, by_good: Mapping[str, ByGood]) -> tuple[str, ...]:
+    """Return the goods in order; every role that has columns must have one for each good."""
+    with_columns = {role: columns for role, columns in by_good.items() if isinstance(columns, Mapping)}
+    goods = dict.fromkeys(good for columns in with_columns.values() for good in columns)
+    for role, columns in with_columns.items():
+        for good in goods:
+            if good not in columns:
+                example = next(iter(columns.values()))
+                raise UnreadableData(
+                    f"{table.source}: good {good!r} has no column for its {role}; others have {example!r}, say; "
+                    "add it, or give a longer prefix if a column was taken for a good by mistake"
+                )
+    return tuple(goods)
+
+
+def _find_repeats(codes: Indices) -> Indices:
+    """Return the rows whose label occurred before; rows without a label repeat nothing."""
+    labelled = np.flatnonzero(codes >= 0)
+    _, first = np.unique(codes[labelled], return_index=True)
+    return np.setdiff1d(labelled, labelled[first])

@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Writing observations so that reading them gives back the same numbers: CSV or Parquet, long or wide."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from stochpref.errors import InvalidArgument
+from stochpref.observations import Observations
+from stochpref.readers.mapping import LAYOUTS, check_choice
+from stochpref.readers.tables import suffix_of
+
+
+def write_observations(observations: Observations, path: str | os.PathLike[str], *, layout: str = "long") -> None:
+    """Write observations to a .csv or .parquet file that `read_observations` reads back exactly.
+
+    A good that is not on offer has an empty price; caps are written if any differs from 1. Observations are numbered
+    from 1. The file appears complete or not at all.
+
+    Parameters
+    ----------
+    layout : "long", one row per observation and good, or "wide", one row per observation.
+
+    Raises
+    ------
+    InvalidArgument : the suffix or the layout is not one of these, or a name is one that text cannot hold.
+    """
+    if not isinstance(observations, Observations):
+        raise InvalidArgument(f"observations must be Observations; received {type(observations).__name__}")
+    arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", LAYOUTS[1:])]
+    write_fn = _WRITERS[check_choice(suffix_of(Path(path)), "the suffix of path", tuple(_WRITERS))]
+    _check_names(observations)
+    table = pa.table(arrange_fn(observations))
+    with replacing(Path(path)) as file:
+        write_fn(table, file)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file that takes the place of ``path`` at the end, or vanishes if anything goes wrong."""
+    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _check_names(observations: Observations) -> None:
+    if "" in observations.goods:
+        raise InvalidArgument("goods must have names, or a file cannot tell them from missing ones; received ''")
+    for name in (*observations.goods, *(observations.customers or ())):
+        if "\0" in name:
+            raise InvalidArgument(f"a name must not hold a zero byte, which ends a text; received {name!r}")
+
+
+def _arrange_long(observations: Observations) -> dict[str, Any]:
+    n_observations, n_goods = observations.prices.shape
+    index = np.repeat(np.arange(n_observations), n_goods)
+    columns: dict[str, Any] = {"observation": index + 1}
+    if observations.customers is not None:
+        columns["customer"] = pa.array(observations.customers, pa.string()).take(pa.array(index))
+    columns["good"] = pa.array(observations.goods, pa.string()).take(
+        pa.array(np.tile(np.arange(n_goods), n_observations))
+    )
+    columns["price"] = _offered(observations.prices.ravel())
+    columns["quantity"] = observations.bundles.ravel()
+    columns["budget"] = np.repeat(observations.budgets, n_goods)
+    if np.any(observations.caps != 1.0):
+        columns["cap"] = observations.caps.ravel()
+    return columns
+
+
+def _arrange_wide(observations: Observations) -> dict[str, Any]:
+    columns: dict[str, Any] = {"observation": np.arange(len(observations)) + 1}
+    if observations.customers is not None:
+        columns["customer"] = pa.array(observations.customers, pa.string())
+    columns["budget"] = observations.budgets
+    for i, good in enumerate(observations.goods):
+        columns[f"price_{good}"] = _offered(observations.prices[:, i])
+    for i, good in enumerate(observations.goods):
+        columns[f"quantity_{good}"] = np.ascontiguousarray(observations.bundles[:, i])
+    if np.any(observations.caps != 1.0):
+        for i, good in enumerate(observations.goods):
+            columns[f"cap_{good}"] = np.ascontiguousarray(observations.caps[:, i])
+    return columns
+
+
+def _offered(prices: NDArray[np.float64]) -> Any:
+    return pa.array(prices, mask=prices == np.inf)
+
+
+def _write_csv(table: Any, file: BinaryIO) -> None:
+    pacsv.write_csv(table, file)
+
+
+def _write_parquet(table: Any, file: BinaryIO) -> None:
+    pq.write_table(table, file)
+
+
+_ARRANGEMENTS: Final = {"long": _arrange_long, "wide": _arrange_wide}
+_WRITERS: Final = {".csv": _write_csv, ".parquet": _write_parquet}

@@ -1,0 +1,215 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The command line: what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import stochpref as sp
+from stochpref import cli, readers
+
+LONG = """observation,good,price,quantity,budget
+a,milk,2,1,3
+a,bread,4,0.25,3
+b,milk,2,1,3
+b,bread,1.5,1,3
+c,milk,2,0,3
+c,bread,1.5,1,3
+"""
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def run_process(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "stochpref.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture
+def good_file(tmp_path: Path) -> Path:
+    path = tmp_path / "purchases.csv"
+    path.write_text(LONG.replace("b,bread,1.5", "b,bread,1"))
+    return path
+
+
+@pytest.fixture
+def bad_file(tmp_path: Path) -> Path:
+    """Observation b costs 3.5 with a budget of 3."""
+    path = tmp_path / "purchases.csv"
+    path.write_text(LONG)
+    return path
+
+
+def test_check_prints_an_audit(good_file):
+    shown = run("check", good_file)
+    assert shown.exit_code == 0
+    assert "read as long, goods milk, bread" in shown.stdout
+    assert "3 observations of 2 goods" in shown.stdout
+    assert shown.stderr == ""
+
+
+def test_check_lists_bad_rows_and_audits_the_others(bad_file):
+    shown = run("check", bad_file)
+    assert shown.exit_code == 2
+    assert "1 of 3 observations break a rule (the header is row 1)" in shown.stdout
+    assert "a bundle must not cost more than its budget" in shown.stdout
+    assert "row 4 (observation b): cost 3.5 against a budget of 3" in shown.stdout
+    assert "2 observations of 2 goods" in shown.stdout
+    assert shown.stderr.startswith("error: ")
+    assert "--skip-bad" in shown.stderr
+
+
+def test_skip_bad_leaves_out_and_counts(bad_file):
+    shown = run("check", bad_file, "--skip-bad")
+    assert shown.exit_code == 0
+    assert "row 4 (observation b)" in shown.stdout
+    assert shown.stderr == "left out 1 of 3 observations\n"
+
+
+def test_skip_bad_cannot_leave_out_everything(tmp_path):
+    path = tmp_path / "all.csv"
+    path.write_text("observation,good,price,quantity,budget\n1,a,-1,1,1\n")
+    shown = run("check", path, "--skip-bad")
+    assert shown.exit_code == 2
+    assert "1 of 1 observations break a rule; correct the file" in shown.stderr
+
+
+def test_json_holds_the_same(bad_file):
+    report = json.loads(run("check", bad_file, "--json").stdout)
+    assert (report["version"], report["n_read"], report["n_bad"], report["layout"]) == (sp.__version__, 3, 1, "long")
+    (bad,) = report["bad"]
+    assert (bad["row"], bad["observation"], bad["position"]) == (4, "b", 1)
+    assert report["audit"]["n_observations"] == 2
+
+
+def test_json_has_null_where_there_is_no_number(tmp_path):
+    path = tmp_path / "idle.csv"
+    path.write_text("observation,good,price,quantity,budget\n1,a,,0,0\n")
+    shown = run("check", path, "--json")
+    report = json.loads(shown.stdout, parse_constant=pytest.fail)
+    assert report["audit"]["spent_share"] is None
+    assert report["audit"]["price_range"] == [None, None]
+
+
+def test_degenerate_observations_are_named_by_their_rows(tmp_path):
+    path = tmp_path / "ties.csv"
+    path.write_text(LONG.replace("b,bread,1.5,1,", "b,bread,1.5,0.1,"))
+    shown = run("check", path)
+    assert "The first degenerate observations in the file:\n    row 4 (observation b)" in shown.stdout
+
+
+def test_columns_budget_and_cap_are_passed_on(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("x1,x2,b\n1,3,9\n")
+    arguments = ("--column", "quantity=x", "--column", "price=1.0", "--column", "budget=b", "--cap", 3)
+    assert "budgets             9 to 9" in run("check", path, *arguments).stdout
+    assert "budgets             4 to 4" in run("check", path, *arguments, "--budget", "spent").stdout
+    assert run("check", path, *arguments, "--layout", "long").exit_code == 2
+
+
+def test_whole_items_with_money_left_hint_at_the_money_spent(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("observation,good,price,quantity,budget\n1,a,2,1,5\n1,b,4,0,5\n")
+    assert "--budget spent" in run("check", path).stdout
+    assert "--budget spent" not in run("check", path, "--budget", "spent").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("check", "purchases.csv", "--column", "price"), "OURS=YOURS"),
+        (("check", "purchases.csv", "--column", "prize=x"), "nearest is 'price'"),
+        (("check", "purchases.csv", "--column", "price=prise"), "nearest is 'price'"),
+        (("check", "purchase.csv"), "did you mean purchases.csv"),
+        (("check", "purchases.csv", "--layot", "long"), "--layout"),
+        (("check", "purchases.csv", "--layout", "lon"), "long"),
+        (("check", "purchases.csv", "--cap", "many"), "--cap"),
+        (("check", "purchases.csv", "--cap", "-1"), "caps must be positive"),
+        (("chekc", "purchases.csv"), "check"),
+        (("simulate", "--out", "x.csv", "--goods", "1"), "--goods"),
+        (("simulate", "--out", "x.csv", "--concentration", "-1"), "concentration"),
+        (("simulate", "--out", "x.csv", "--model", "common", "--corruption", "2"), "corruption"),
+        (("simulate", "--out", "x.xlsx"), "suffix"),
+        (("simulate", "--out", "purchases.csv/x.csv"), "purchases.csv"),
+    ],
+)
+def test_mistakes_name_the_remedy(good_file, monkeypatch, arguments, message):
+    monkeypatch.chdir(good_file.parent)
+    shown = run(*arguments)
+    assert shown.exit_code == 2
+    assert message in shown.stderr
+    assert "Traceback" not in shown.output
+
+
+@pytest.mark.parametrize("model", ["heterogeneous", "common"])
+@pytest.mark.parametrize("law", ["uniform", "discrete", "fixed"])
+@pytest.mark.parametrize(("suffix", "layout"), [(".csv", "long"), (".parquet", "wide")])
+def test_simulate_writes_data_and_truth(tmp_path, model, law, suffix, layout):
+    out = tmp_path / "new" / "folder" / f"market{suffix}"
+    arguments = ("--observations", 50, "--goods", 3, "--model", model, "--law", law, "--seed", 7, "--layout", layout)
+    shown = run("simulate", *arguments, "--out", out)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout == ""
+    assert str(out) in shown.stderr
+    observations = sp.read_observations(out)
+    assert observations.prices.shape == (50, 3)
+    truth = json.loads((out.parent / "market.truth.json").read_text())
+    assert (truth["seed"], truth["version"], truth["law"], truth["model"]) == (7, sp.__version__, law, model)
+    direction = np.array(truth["mean_direction" if model == "heterogeneous" else "utility"])
+    assert direction.max() > 0
+    assert np.linalg.norm(direction) == pytest.approx(1)
+    first = out.read_bytes()
+    run("simulate", *arguments, "--out", out)
+    assert out.read_bytes() == first
+
+
+def test_an_interrupt_exits_with_130(good_file, monkeypatch):
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(readers, "scan", interrupt)
+    assert run("check", good_file).exit_code == 130
+
+
+def test_too_little_memory_is_said(good_file, monkeypatch):
+    def exhaust(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(readers, "scan", exhaust)
+    shown = run("check", good_file)
+    assert (shown.exit_code, shown.stderr[:23]) == (2, "error: not enough memor")
+
+
+def test_help_and_version_in_a_process_of_their_own():
+    assert run_process("--version").stdout.strip() == sp.__version__
+    for command in ("check", "simulate"):
+        shown = run_process(command, "--help")
+        assert shown.returncode == 0
+        assert f"  stochpref {command} " in shown.stdout  # an example
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys, stochpref.cli; print(*{'numpy', 'numba', 'pyarrow', 'scipy', 'narwhals'} & set(sys.modules))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert shown.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\x13", LONG.encode(), b"PAR1PAR1"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_process_fed_bad_files_exits_with_2(tmp_path, content, suffix):
+    path = tmp_path / f"bad{suffix}"
+    path.write_bytes(content)
+    shown = run_process("check", path)
+    assert shown.returncode == 2
+    assert shown.stderr.startswith("error: ")
+    assert "Traceback" not in shown.stderr + shown.stdout
