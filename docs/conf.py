@@ -1,0 +1,13 @@
+"""Sphinx settings."""
+
+from importlib import metadata
+
+project = "stochpref"
+copyright = "2026, the stochpref developers"
+release = metadata.version("stochpref")
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+myst_enable_extensions = ["dollarmath", "amsmath"]
+html_theme = "alabaster"
+html_theme_options = {"description": "Preferences from purchases", "fixed_sidebar": True, "page_width": "1100px"}
+exclude_patterns = ["_build"]
+autodoc_typehints = "description"
