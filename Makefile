@@ -36,7 +36,8 @@ bench: $(VENV)/.with-test
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.with-docs
+	$(BIN)/python docs/figures.py docs/_generated
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) demo docs/_build
+	rm -rf $(VENV) demo docs/_build docs/_generated

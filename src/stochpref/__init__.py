@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from stochpref.laws import MenuLaw as MenuLaw
     from stochpref.laws import VonMisesFisher as VonMisesFisher
     from stochpref.laws import simulate as simulate
+    from stochpref.likelihood import MaximumLikelihood as MaximumLikelihood
+    from stochpref.likelihood import fit_maximum_likelihood as fit_maximum_likelihood
+    from stochpref.mass.exact import log_mass as log_mass
     from stochpref.observations import Menus as Menus
     from stochpref.observations import Observations as Observations
     from stochpref.readers import read_menus as read_menus
@@ -29,6 +32,7 @@ _HOME = {
     "CorruptedUtilityLaw": "laws",
     "InvalidArgument": "errors",
     "InvalidObservations": "errors",
+    "MaximumLikelihood": "likelihood",
     "MenuLaw": "laws",
     "Menus": "observations",
     "Observations": "observations",
@@ -37,6 +41,8 @@ _HOME = {
     "UnreadableData": "errors",
     "VonMisesFisher": "laws",
     "choose": "choice",
+    "fit_maximum_likelihood": "likelihood",
+    "log_mass": "mass.exact",
     "read_menus": "readers",
     "read_observations": "readers",
     "simulate": "laws",

@@ -52,7 +52,7 @@ def inlined_reordering(function: Function) -> Function:
 
 
 def _compiled(function: Function, liberties: set[str], **options: bool) -> Function:
-    compiler = numba.njit(cache=True, nogil=True, fastmath=liberties, error_model="numpy", **options)
+    compiler: Any = numba.njit(cache=True, nogil=True, fastmath=liberties, error_model="numpy", **options)  # type: ignore[call-overload]
     return cast(Function, compiler(function))
 
 

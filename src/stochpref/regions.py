@@ -33,7 +33,7 @@ from stochpref.classification import (
     classify,
 )
 from stochpref.engines import compiled_reordering, for_blocks
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
 
 if TYPE_CHECKING:
     from stochpref.observations import Observations
@@ -99,6 +99,10 @@ class Regions:
     pivot: NDArray[np.int32]
     price_scale: float
 
+    def __post_init__(self) -> None:
+        # Prices come read-only from observations; one state for all spares compiling kernels for both.
+        self.slope.flags.writeable = False
+
     @classmethod
     def of(cls, observations: Observations) -> Regions:
         """Return the regions of observations; degenerate rows are kept and marked."""
@@ -116,6 +120,11 @@ class Regions:
         """Return the regions picked by a slice, a mask or indices, in the units of the whole data set."""
         kept = np.atleast_1d(np.arange(len(self))[rows])
         return Regions(self.kind_code[kept], self.side[kept], self.slope[kept], self.pivot[kept], self.price_scale)
+
+    def rows(self, start: int, stop: int) -> Regions:
+        """Return consecutive regions without copying them."""
+        part = slice(start, stop)
+        return Regions(self.kind_code[part], self.side[part], self.slope[part], self.pivot[part], self.price_scale)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{np.sum(self.kind == name)} {name}" for name in KIND_NAMES)
@@ -210,3 +219,22 @@ class Regions:
         points = self.slope * (signed + shadow[:, None])
         points[self.kind_code == DEGENERATE] = np.nan
         return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def usable_rows(regions: Regions, degenerate: str) -> NDArray[np.intp]:
+    """Return the rows a fit may use: all of them, or those left when degenerate ones are dropped on request."""
+    if degenerate not in ("refuse", "drop"):
+        raise InvalidArgument(f"degenerate must be 'refuse' or 'drop'; received {degenerate!r}")
+    bad = np.flatnonzero(regions.kind_code == DEGENERATE)
+    if bad.size and (degenerate == "refuse" or bad.size == len(regions)):
+        remedy = (
+            "correct the quantities or budgets, or leave them out with degenerate='drop'"
+            if bad.size < len(regions)
+            else "correct the quantities or budgets: nothing else is left"
+        )
+        raise InvalidObservations(
+            "observations must not be degenerate (two goods bought in part, or one with money left): only exact ties "
+            f"could explain them; {bad.size} of {len(regions)} are ({describe_rows(bad.tolist())}); {remedy}",
+            bad.tolist(),
+        )
+    return np.flatnonzero(regions.kind_code != DEGENERATE)

@@ -1,0 +1,139 @@
+"""Exact masses: speed against SciPy's log Φ and against sampling, growth in T and n, stress, maximum likelihood.
+
+``python -m benchmarks.mass speed growth stress likelihood nodes`` runs the parts named; all of them by default.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+
+import numpy as np
+from scipy.special import log_ndtr
+
+import stochpref as sp
+from benchmarks.timing import best_seconds
+from stochpref.likelihood import fit_maximum_likelihood
+from stochpref.mass.exact import exact_log_mass, sum_log_mass
+
+LAWS = ("uniform", "discrete", "fixed")
+
+
+def market(law: str, n_goods: int, kappa: float, n_observations: int, seed: int) -> tuple[sp.Regions, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    mu = rng.standard_normal(n_goods)
+    mu /= np.linalg.norm(mu)
+    observations = sp.simulate(sp.VonMisesFisher(mu, kappa), sp.MenuLaw(law), n_observations, rng=rng)
+    return sp.Regions.of(observations), kappa * mu
+
+
+def speed() -> None:
+    z = np.random.default_rng(0).standard_normal((1000, 64, 25))
+    yard = best_seconds(lambda: log_ndtr(z))
+    print("value and gradient, n = 25, T = 1000, kappa = 5, seed 0, against one log_ndtr pass over (1000, 64, 25):")
+    for law in LAWS:
+        regions, h = market(law, 25, 5.0, 1000, seed=0)
+        ours = best_seconds(lambda r=regions, h=h: exact_log_mass(r, h, gradient=True))
+        print(f"  {law:<9} {1e3 * ours:7.1f} ms   log_ndtr {1e3 * yard:7.1f} ms   ratio {ours / yard:.2f} (target 1)")
+
+
+def sampling(n_draws: int = 4000, seed: int = 1) -> None:
+    print("time to a relative error of 1e-4, per observation, n = 25, kappa = 5 (sampling scaled from its own error):")
+    for law in LAWS:
+        regions, h = market(law, 25, 5.0, 20, seed=seed)
+        exact = best_seconds(lambda r=regions, h=h: exact_log_mass(r, h)) / len(regions)
+        rng = np.random.default_rng(seed)
+        start = time.perf_counter()
+        sample = sp.log_mass(regions, h / 5.0, 5.0, method="monte_carlo", n_draws=n_draws, rng=rng, full=True)
+        seconds = (time.perf_counter() - start) / len(regions) * np.mean((sample.error / 1e-4) ** 2)
+        start = time.perf_counter()
+        sp.log_mass(regions, h / 5.0, 5.0, method="cloud", n_draws=20_000, rng=rng)
+        per_draw = (time.perf_counter() - start) / 20_000
+        plain = per_draw * float(np.median(np.exp(-exact_log_mass(regions, h).log_mass))) / 1e-8
+        print(
+            f"  {law:<9} exact {1e6 * exact:8.1f} us   separation of variables {seconds:8.3f} s "
+            f"({seconds / exact:,.0f} times)   the paper's cloud {plain:.1e} s (target: at least 100 times)"
+        )
+
+
+def growth() -> None:
+    print("growth of value and gradient sums, kappa = 5, law (i), seed 2:")
+    sizes = (1_000, 10_000, 100_000, 1_000_000)
+    regions, h = market("uniform", 10, 5.0, sizes[-1], seed=2)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds = []
+    for size in sizes:
+        part = regions.rows(0, size)
+        seconds.append(best_seconds(lambda p=part: sum_log_mass(p, h), repeats=1 if size > 50_000 else 3))
+        print(f"  n = 10  T = {size:>9,}  {seconds[-1]:9.3f} s   {1e6 * seconds[-1] / size:7.2f} us each")
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    data = sum(a.nbytes for a in (regions.kind_code, regions.side, regions.slope, regions.pivot))
+    print(f"  exponent in T {np.polyfit(np.log(sizes), np.log(seconds), 1)[0]:.3f} (target: at most 1.1)")
+    print(f"  peak memory grew by {(after - before) / 1024:.0f} MiB over data of {data / 2**20:.0f} MiB")
+    goods, seconds = (8, 16, 32, 64, 128, 256, 500), []
+    for n in goods:
+        regions, h = market("uniform", n, 5.0, 500, seed=3)
+        seconds.append(best_seconds(lambda r=regions, h=h: sum_log_mass(r, h), repeats=3))
+        print(f"  n = {n:>4}  T = 500  {1e6 * seconds[-1] / 500:9.2f} us each")
+    print(f"  exponent in n {np.polyfit(np.log(goods), np.log(seconds), 1)[0]:.3f} (target: at most 1.1)")
+
+
+def stress(n_regions: int = 100_000, per_case: int = 50, seed: int = 0) -> None:
+    """Cover n = 2..200, kappa = 1e-6..1e4, three laws, prices spread by 1 to 1000; half at an unrelated law."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    start = time.perf_counter()
+    for index in range(n_regions // per_case):
+        n, kappa = int(np.exp(rng.uniform(np.log(2), np.log(201)))), float(10 ** rng.uniform(-6, 4))
+        spread = (1, 10, 100, 1000)[index // 3 % 4]
+        mu, other = rng.standard_normal((2, n))
+        mu, other = mu / np.linalg.norm(mu), other / np.linalg.norm(other)
+        menus = sp.MenuLaw(LAWS[index % 3]).sample(per_case, n, rng=rng)
+        prices = menus.prices * spread ** rng.uniform(-1, 0, menus.prices.shape)
+        budgets = menus.budgets * prices.mean(axis=1) / menus.prices.mean(axis=1)
+        bundles = sp.choose(sp.VonMisesFisher(mu, kappa).sample(per_case, rng=rng), prices, budgets)
+        regions = sp.Regions.of(sp.Observations(prices, budgets, bundles))
+        h = kappa * (other if index // 12 % 2 else mu)
+        coarse, fine = exact_log_mass(regions, h), exact_log_mass(regions, h, tolerance=1e-12)
+        rows.append(np.column_stack([np.full(per_case, n), coarse.log_mass, coarse.error, fine.log_mass, fine.error]))
+    table = np.concatenate(rows)
+    n, value, error, best, best_error = table.T
+    difference = np.abs(value - best)
+    print(f"stress, {len(table):,} regions, seed {seed}, {time.perf_counter() - start:.0f} s both tolerances:")
+    print(f"  not finite {np.sum(~np.isfinite(value))}   positive {np.sum(value > 0)}   smallest {value.min():.0f}")
+    is_close = (difference <= 1e-8) & (best_error < 1e-8)
+    print(f"  within 1e-8 of the 1e-12 run: {100 * np.mean(is_close):.3f} % (target: 99.9)")
+    doubtful = error > 1e-8
+    print(f"  estimate above 1e-8: {np.sum(doubtful)} regions, at n = {np.unique(n[doubtful]).astype(int).tolist()}")
+    print(f"  beyond 1e-8 and not admitted by the estimate: {np.sum((difference > 1e-8) & (error < difference / 5))}")
+
+
+def likelihood(n_markets: int = 100) -> None:
+    print(f"maximum likelihood, n = 25, T = 1000, kappa uniform on (1, 10), laws in turn, seeds 0..{n_markets - 1}:")
+    converged, seconds, evaluations = 0, [], []
+    for seed in range(n_markets):
+        kappa = float(np.random.default_rng(seed).uniform(1, 10))
+        rng = np.random.default_rng(seed)
+        mu = rng.standard_normal(25)
+        law = sp.VonMisesFisher(mu / np.linalg.norm(mu), kappa)
+        observations = sp.simulate(law, sp.MenuLaw(LAWS[seed % 3]), 1000, rng=rng)
+        start = time.perf_counter()
+        fit = fit_maximum_likelihood(observations)
+        seconds.append(time.perf_counter() - start)
+        evaluations.append(fit.n_evaluations)
+        converged += fit.status == "converged"
+    print(f"  converged {converged} of {n_markets}; {np.mean(evaluations):.1f} evaluations, {np.median(seconds):.2f} s")
+
+
+PARTS = {f.__name__: f for f in (speed, sampling, growth, stress, likelihood)}
+
+
+def main() -> None:
+    chosen = [name for name in sys.argv[1:] if name in PARTS] or list(PARTS)
+    for name in chosen:
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()

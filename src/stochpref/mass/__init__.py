@@ -1,0 +1,8 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The probability of a region under a von Mises–Fisher law, with its gradient.
+
+Read in this order: `normal` (the complex normal distribution function), `shadow` (the integral over the shadow price
+of money), `spherical` (from Gaussian masses to the sphere), `exact` (all observations), `monte_carlo` (an independent
+route).
+"""

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Two Monte Carlo routes to the mass of a region: independent checks, and a way out where quadrature cancels.
+
+`cloud_log_mass` is the paper's estimator: one cloud of draws from the law, shared by all observations. It sees nothing
+of a region of mass 1e-7.
+
+`sampled_log_mass` separates variables. With m = h q it draws a Gaussian vector z ~ N(m, I) *inside the cone*: first the
+shadow price from its own one-dimensional density, then every good from its truncated normal. u = z/|z| then has density
+R(u)/g on the region, R(u) = ∫ r^{n-1} φ(r u - m) dr, a function of h·u alone, so that exp(h·u)/R(u) is the weight that
+turns the sample into one of exp(h·u). Its spread is the spread of the radius, and the mean of the weights estimates the
+mass, with its own standard error. It shares the model with `exact`, and no numerics but SciPy's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
+
+from stochpref.bessel import log_normaliser
+from stochpref.classification import ABOVE, BELOW, DEGENERATE, PIVOT, TIGHT
+from stochpref.laws import VonMisesFisher, check_rng
+from stochpref.regions import Regions
+
+Array = NDArray[np.float64]
+
+_GRID = 512
+_LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+
+
+class Sample(NamedTuple):
+    """Monte Carlo log-masses (T,), standard errors of those logs (T,), and estimates of E[u | region] (T, n)."""
+
+    log_mass: Array
+    error: Array
+    mean: Array
+
+
+def cloud_log_mass(regions: Regions, h: Array, *, n_draws: int, rng: np.random.Generator) -> Sample:
+    """Return the log of the share of a common cloud of draws that falls in each region; -inf where none does."""
+    kappa = float(np.linalg.norm(h))
+    direction = h / kappa if kappa > 0 else np.eye(len(h))[0]
+    hits, sums = np.zeros(len(regions)), np.zeros((len(regions), len(h)))
+    check_rng(rng)
+    for start in range(0, n_draws, 1000):
+        draws = VonMisesFisher(direction, kappa).sample(min(1000, n_draws - start), rng=rng)
+        inside = regions.contains(draws)
+        hits += inside.sum(axis=0)
+        sums += inside.T.astype(float) @ draws
+    share = hits / n_draws
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Sample(np.log(share), np.sqrt((1 - share) / hits), sums / hits[:, None])
+
+
+def _log_radial(n_goods: int, limit: float) -> CubicSpline:
+    """Return c -> log ∫ r^{n-1} exp(-r²/2 + r c) dr for |c| ≤ limit, tabulated."""
+    c = np.linspace(-limit, limit, max(64, int(8 * limit)))
+    mode = 0.5 * (c + np.sqrt(c**2 + 4 * (n_goods - 1)))
+    width = 1 / np.sqrt(1 + (n_goods - 1) / np.maximum(mode, 1e-300) ** 2)
+    low, high = np.maximum(mode - 12 * width, 0), mode + 12 * width
+    x, w = np.polynomial.legendre.leggauss(80)
+    r = low[:, None] + (high - low)[:, None] * (x + 1) / 2
+    log_integrand = (n_goods - 1) * np.log(r) - r**2 / 2 + r * c[:, None]
+    return CubicSpline(c, logsumexp(log_integrand, b=w, axis=1) + np.log((high - low) / 2))
+
+
+def _scale(n_goods: int, h: Array, cosine: float) -> float:
+    """Return q: the Gaussian mean h q whose radius is 1/q on average along the direction of the region."""
+    reach = max(float(np.linalg.norm(h)) * cosine, 0.0)
+    return 1 / np.sqrt(0.5 * (n_goods + np.sqrt(n_goods**2 + 4 * reach**2)))
+
+
+def _log_integrand(m: Array, side: NDArray[np.int8], slope: Array, kind: int, pivot: int, shadow: Array) -> Array:
+    """Return the log of the shadow price's density times the mass given it, at each of `shadow` (k,)."""
+    z = side * (m - slope * shadow[:, None])
+    on_side = np.abs(side) == 1
+    total = np.asarray(log_ndtr(z[:, on_side]).sum(axis=1))
+    if kind == PIVOT:
+        return total - 0.5 * (slope[pivot] * shadow - m[pivot]) ** 2 - _LOG_SQRT_2PI + np.log(slope[pivot])
+    above = z[:, side == ABOVE]
+    return total + logsumexp(-0.5 * above**2 - _LOG_SQRT_2PI - log_ndtr(above), b=slope[side == ABOVE], axis=1)
+
+
+def _draw_shadow(
+    m: Array, side: NDArray[np.int8], slope: Array, kind: int, pivot: int, n_draws: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return shadow prices (k,) and log-weights (k,): integrand over a piecewise-linear density on a zoomed-in grid."""
+    top = (np.abs(m[slope > 0]).max() + 40.0) / slope[np.abs(side) != 2].min()
+    grid = np.concatenate([[0.0], np.geomspace(1e-8 * top, top, 4 * _GRID)])
+    for _ in range(3):
+        values = _log_integrand(m, side, slope, kind, pivot, grid)
+        kept = np.flatnonzero(values > values.max() - 25)
+        low, high = grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, len(grid) - 1)]
+        grid = np.linspace(low, high, _GRID)
+    values = _log_integrand(m, side, slope, kind, pivot, grid)
+    # A floor keeps the proposal wide enough to cover what the grid cut off inside its range.
+    density = np.exp(values - values.max()) + 1e-6
+    mass = 0.5 * (density[1:] + density[:-1]) * np.diff(grid)
+    cell = np.searchsorted(np.cumsum(mass) / mass.sum(), rng.random(n_draws)).clip(0, _GRID - 2)
+    left, right, v = density[cell], density[cell + 1], rng.random(n_draws)
+    share = (np.sqrt(left**2 * (1 - v) + right**2 * v) - left) / np.where(right == left, 1, right - left)
+    share = np.where(np.abs(right - left) < 1e-9 * (left + right), v, share)
+    shadow = grid[cell] + share * (grid[cell + 1] - grid[cell])
+    log_density = np.log((left + share * (right - left)) / mass.sum())
+    return shadow, _log_integrand(m, side, slope, kind, pivot, shadow) - log_density
+
+
+def _sample_one(
+    h: Array, side: NDArray[np.int8], slope: Array, kind: int, pivot: int, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float, Array]:
+    """Return log ∫_region exp(h·u) du, the standard error of that log, and E[u | region]."""
+    n = len(h)
+    is_tight = kind == TIGHT and np.any(side == BELOW)
+    cosine = 0.0
+    for _ in range(3):  # let the scale follow the region: a few draws tell how far along h it lies
+        m = h * _scale(n, h, cosine)
+        shadow, log_weight = np.zeros(n_draws), np.zeros(n_draws)
+        if kind == PIVOT or is_tight:
+            shadow, log_weight = _draw_shadow(m, side, slope, kind, pivot, n_draws, rng)
+        limit = side * (m - slope * shadow[:, None])
+        on_side = np.abs(side) == 1
+        log_phi = np.where(on_side, log_ndtr(limit), 0.0)
+        if kind != PIVOT and not is_tight:
+            log_weight = log_phi.sum(axis=1)
+        below = ndtri_exp(np.log(rng.random((n_draws, n))) + log_phi)
+        z = m - np.where(on_side, side, 1) * below
+        if kind == PIVOT:
+            z[:, pivot] = slope[pivot] * shadow
+        elif is_tight:
+            above = side == ABOVE
+            rate = np.where(above, slope * np.exp(-0.5 * limit**2 - log_phi), 0.0)
+            lowest = (rng.random((n_draws, 1)) * rate.sum(axis=1, keepdims=True) > np.cumsum(rate, axis=1)).sum(axis=1)
+            z[np.arange(n_draws), lowest] = slope[lowest] * shadow
+        radius = np.linalg.norm(z, axis=1)
+        u = z / radius[:, None]
+        along, kappa = u @ h, float(np.linalg.norm(h))
+        cosine = float(np.median(along) / kappa) if kappa > 0 else 0.0
+    q = float(m @ h / (h @ h)) if kappa > 0 else 1.0
+    radial = _log_radial(n, q * kappa + 1e-9)
+    log_r = radial(q * along) - n * _LOG_SQRT_2PI - 0.5 * float(m @ m)
+    terms = log_weight + along - log_r
+    log_mean = float(logsumexp(terms) - np.log(n_draws))
+    relative = np.exp(terms - log_mean)
+    return log_mean, float(relative.std(ddof=1) / np.sqrt(n_draws)), relative @ u / n_draws
+
+
+def sampled_log_mass(regions: Regions, h: Array, *, n_draws: int, rng: np.random.Generator) -> Sample:
+    """Return log-masses by separation of variables, one sample per observation, in order of observation."""
+    check_rng(rng)
+    n, kappa = regions.n_goods, float(np.linalg.norm(h))
+    log_total = float(log_normaliser(n, kappa)) + kappa
+    log_masses, errors, means = np.empty(len(regions)), np.empty(len(regions)), np.empty((len(regions), n))
+    for t in range(len(regions)):
+        kind, side = int(regions.kind_code[t]), regions.side[t].copy()
+        if kind == DEGENERATE:
+            log_masses[t], errors[t], means[t] = -np.inf, 0.0, np.nan
+            continue
+        if kind == TIGHT and not np.any(side == ABOVE):
+            side[:] = 2  # no money, nothing revealed
+        slope = regions.slope[t] / regions.slope[t].max()
+        value, errors[t], means[t] = _sample_one(h, side, slope, kind, int(regions.pivot[t]), n_draws, rng)
+        log_masses[t] = value - log_total
+    return Sample(log_masses, errors, means)

@@ -1,0 +1,382 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The integral over the shadow price of money: mass of a region under a Gaussian with a complex mean.
+
+Given the shadow price λ the goods are independent. For w ~ N(m, I) with m = h q, and with side s_i = ±1, slope a_i,
+
+    z_i = s_i (m_i - a_i λ),    D(λ) = Π Φ(z_i),    r(z) = φ(z)/Φ(z),
+
+    slack  D(0)        pivot  ∫₀^∞ a_f φ(a_f λ - m_f) D(λ) dλ        tight  ∫₀^∞ (Σ_above a_i r(z_i)) D(λ) dλ,
+
+the last because the lowest ratio bought has survival function Π_above Φ. Everything below is one of two views of that:
+the real line, to find where the integrand lives (mode, support, panels), and a *chunk* of nodes (q, λ), complex in q,
+evaluated together in vector code.
+
+Exponents are kept apart from factors. With A_i = m_i²/2 and B_i = a_i λ (m_i - a_i λ/2), so that A_i - z_i²/2 = B_i,
+`exp(m_i²/2) Φ(z_i)` is exp(B_i) w(-z_i) on the left, exp(A_i) (1 - exp(-z²/2) w(z_i)) on the right: neither exponent
+cancels against the Gaussian's normaliser, which for far regions would cost every digit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.classification import ABOVE, AT, BELOW
+from stochpref.engines import compiled, inlined, inlined_reordering
+from stochpref.mass.normal import fast_exp, fast_sincos, half_erfcx
+
+Array = NDArray[np.float64]
+Sides = NDArray[np.int8]
+
+# Nodes evaluated together: one Gauss–Legendre panel, or the contour nodes of a slack region. 24 points integrate a
+# Gaussian over 11 standard deviations to 4e-13 and fill whole vector registers.
+CHUNK: Final = 32
+MAX_PANELS: Final = 256
+_INV_SQRT_2PI = 1 / np.sqrt(2 * np.pi)
+_RESCALE_EVERY = 32  # goods between renormalisations of the running product: 32 factors of 1e-7 do not underflow
+
+# Sections of the work array, CHUNK doubles each. One array with constant offsets lets the compiler prove that the
+# sections do not overlap, without which it would not use vector units.
+Q_RE: Final = 0 * CHUNK  # q, the scale of the mean
+Q_IM: Final = 1 * CHUNK
+LAMBDA: Final = 2 * CHUNK  # shadow price
+P_RE: Final = 3 * CHUNK  # running product of factors
+P_IM: Final = 4 * CHUNK
+X_RE: Final = 5 * CHUNK  # running sum of exponents
+X_IM: Final = 6 * CHUNK
+RATE_RE: Final = 7 * CHUNK  # Σ_above a_i r_i
+RATE_IM: Final = 8 * CHUNK
+LOG_WEIGHT_RE: Final = 9 * CHUNK  # logarithm of the node's weight
+LOG_WEIGHT_IM: Final = 10 * CHUNK
+OMEGA_RE: Final = 11 * CHUNK  # weight × integrand
+OMEGA_IM: Final = 12 * CHUNK
+WORK_SIZE: Final = 13 * CHUNK
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(CHUNK)
+PANEL_NODES: Final = np.ascontiguousarray((_NODES + 1) / 2)  # on [0, 1]
+PANEL_WEIGHTS: Final = np.ascontiguousarray(_WEIGHTS / 2)
+LOG_PANEL_WEIGHTS: Final = np.log(PANEL_WEIGHTS)
+# Rows map values at the nodes to Legendre coefficients: two in the middle, the last two.
+_TAIL_DEGREES: Final = np.array([CHUNK - 8, CHUNK - 7, CHUNK - 2, CHUNK - 1])
+_TAIL: Final = np.stack(
+    [(k + 0.5) * _WEIGHTS * np.polynomial.legendre.Legendre.basis(int(k))(_NODES) for k in _TAIL_DEGREES]
+)
+
+
+@inlined
+def _multiply_good(h: float, a: float, s: float, rate: float, work: Array, ratios: Array, offset: int) -> None:
+    """Multiply the chunk by one good and store its inverse Mills ratio r at ``ratios[offset:]``."""
+    for k in range(CHUNK):
+        mr, mi = h * work[Q_RE + k], h * work[Q_IM + k]
+        t = a * work[LAMBDA + k]
+        zr, zi = s * (mr - t), s * mi
+        is_left = zr <= 0.0
+        cr, ci = half_erfcx(abs(zr), -zi if is_left else zi)
+        gr, gi = 0.5 * (zr * zr - zi * zi), zr * zi
+        # E = exp(-g) or its inverse, whichever decays: 1 - E w would overflow beyond 45 degrees, exp(g) - w does not.
+        decays = gr >= 0.0
+        size = fast_exp(-abs(gr))
+        sine, cosine = fast_sincos(gi)
+        er, ei = size * cosine, -size * sine if decays else size * sine
+        is_plain = (zr > 0.0) & decays
+        fr = 1.0 - (er * cr - ei * ci) if decays else er - cr
+        fi = -(er * ci + ei * cr) if decays else ei - ci
+        fr, fi = cr if is_left else fr, ci if is_left else fi
+        work[X_RE + k] += 0.5 * (mr * mr - mi * mi) if is_plain else t * (mr - 0.5 * t)
+        work[X_IM + k] += mr * mi if is_plain else t * mi
+        pr, pi = work[P_RE + k], work[P_IM + k]
+        work[P_RE + k] = pr * fr - pi * fi
+        work[P_IM + k] = pr * fi + pi * fr
+        nr, ni = er if is_plain else 1.0, ei if is_plain else 0.0
+        d = _INV_SQRT_2PI / (fr * fr + fi * fi)
+        rr, ri = (nr * fr + ni * fi) * d, (ni * fr - nr * fi) * d
+        ratios[offset + k] = rr
+        ratios[offset + CHUNK + k] = ri
+        work[RATE_RE + k] += rate * rr
+        work[RATE_IM + k] += rate * ri
+
+
+@compiled
+def _rescale(work: Array) -> None:
+    """Move the size of the running product into the exponent, before it can underflow."""
+    for k in range(CHUNK):
+        size = abs(work[P_RE + k]) + abs(work[P_IM + k])
+        if size > 0.0:
+            work[P_RE + k] /= size
+            work[P_IM + k] /= size
+            work[X_RE + k] += np.log(size)
+
+
+@compiled
+def evaluate_chunk(h: Array, side: Sides, slope: Array, pivot: int, is_tight: bool, work: Array, ratios: Array) -> None:
+    """Fill P, X and RATE of a chunk whose Q and LAMBDA are set; `ratios` gets r of every good, 2·CHUNK doubles each.
+
+    ``exp(X) P`` is then exp(Σ m_i²/2) times the product of all factors: Φ for goods on a side, the density of the
+    pivot good, and Σ_above a_i r_i for tight regions (in RATE, not yet multiplied in).
+    """
+    for k in range(CHUNK):
+        work[P_RE + k], work[P_IM + k] = 1.0, 0.0
+        work[X_RE + k], work[X_IM + k] = 0.0, 0.0
+        work[RATE_RE + k], work[RATE_IM + k] = 0.0, 0.0
+    n_since = 0
+    for i in range(h.shape[0]):
+        if side[i] == ABOVE or side[i] == BELOW:
+            rate = slope[i] if is_tight and side[i] == ABOVE else 0.0
+            _multiply_good(h[i], slope[i], float(side[i]), rate, work, ratios, 2 * CHUNK * i)
+            n_since += 1
+            if n_since == _RESCALE_EVERY:
+                _rescale(work)
+                n_since = 0
+        elif side[i] != AT:
+            for k in range(CHUNK):  # absent: the whole Gaussian
+                mr, mi = h[i] * work[Q_RE + k], h[i] * work[Q_IM + k]
+                work[X_RE + k] += 0.5 * (mr * mr - mi * mi)
+                work[X_IM + k] += mr * mi
+    if pivot >= 0:
+        density = slope[pivot] * _INV_SQRT_2PI
+        for k in range(CHUNK):
+            t = slope[pivot] * work[LAMBDA + k]
+            work[X_RE + k] += t * (h[pivot] * work[Q_RE + k] - 0.5 * t)
+            work[X_IM + k] += t * h[pivot] * work[Q_IM + k]
+            work[P_RE + k] *= density
+            work[P_IM + k] *= density
+    _rescale(work)
+
+
+@inlined_reordering
+def _line_sums(
+    h: Array, side: Sides, slope: Array, q: float, price: float, keep: int, start: int, stop: int
+) -> tuple[float, float, float, float, float]:
+    value, first, second, moment, product = 0.0, 0.0, 0.0, 0.0, 1.0
+    for i in range(start, stop):
+        s = float(side[i])
+        is_side = (s == 1.0) | (s == -1.0)
+        is_kept = is_side & ((keep == 0) | (s == keep))
+        m, t, a = q * h[i], q * slope[i] * price, q * slope[i]
+        z = s * (m - t)
+        c, _ = half_erfcx(abs(z), 0.0)
+        gauss = fast_exp(-0.5 * z * z)
+        is_left = z <= 0.0
+        factor = c if is_left else 1.0 - gauss * c
+        r = (1.0 if is_left else gauss) * _INV_SQRT_2PI / factor
+        product *= factor if is_kept else 1.0
+        value -= 0.5 * z * z if is_kept & is_left else 0.0
+        first -= s * a * r if is_kept else 0.0
+        second -= a * a * r * (z + r) if is_kept else 0.0
+        moment += 1.0 + m * m if s != 0.0 else 0.0
+        moment += s * r * (m + t) if is_side else 0.0
+    return value, first, second, moment, product
+
+
+@compiled
+def on_line(
+    h: Array, side: Sides, slope: Array, pivot: int, q: float, price: float, keep: int
+) -> tuple[float, float, float, float]:
+    """Return log D, its first two derivatives in `price`, and E|z|², at real q and λ = q·price.
+
+    `price` is the shadow price in the units of h. `keep` is 0 for all goods, ABOVE or BELOW for one side only.
+    E|z|² is the second moment of the radius that fixes the saddle point of the contour.
+    """
+    value, first, second, moment = 0.0, 0.0, 0.0, 0.0
+    n = h.shape[0]
+    for start in range(0, n, _RESCALE_EVERY):
+        sums = _line_sums(h, side, slope, q, price, keep, start, min(start + _RESCALE_EVERY, n))
+        value += sums[0] + np.log(sums[4])
+        first += sums[1]
+        second += sums[2]
+        moment += sums[3]
+    if pivot >= 0 and keep == 0:
+        m, t = q * h[pivot], q * slope[pivot] * price
+        value += -0.5 * (t - m) * (t - m)
+        first += -q * slope[pivot] * (t - m)
+        second += -((q * slope[pivot]) ** 2)
+        moment += 1.0 + t * t
+    return value, first, second, moment * q * q
+
+
+@compiled
+def find_mode(h: Array, side: Sides, slope: Array, pivot: int, q: float, start: float) -> float:
+    """Return the price ≥ 0 that maximises the log-concave D (times the pivot's density), by guarded Newton steps."""
+    _, first, second, _ = on_line(h, side, slope, pivot, q, 0.0, 0)
+    if first <= 0.0:
+        return 0.0
+    low, high = 0.0, np.inf
+    price = start if start > 0.0 else -first / min(second, -1e-300)
+    for _ in range(100):
+        _, first, second, _ = on_line(h, side, slope, pivot, q, price, 0)
+        if first > 0.0:
+            low = price
+        else:
+            high = price
+        step = -first / min(second, -1e-300)
+        # A tenth of the width is as near as anybody needs: the mode only places panels.
+        if abs(step) * np.sqrt(-min(second, -1e-300)) < 0.1:
+            return max(price + step, 0.0)
+        new = price + step
+        if not low < new < high:
+            new = 0.5 * (low + high) if high < np.inf else 2.0 * price + 1e-300
+        price = new
+    return price
+
+
+@compiled
+def find_drop(
+    h: Array, side: Sides, slope: Array, pivot: int, q: float, target: float, start: float, width: float, keep: int
+) -> float:
+    """Return a price where log D (of the goods in `keep`) has fallen to `target`, or at most 1 below; 0 at the least.
+
+    Newton on a concave function approaches the solution from its far side without overshooting; `width` bounds the
+    first leap, which starts where the function may be flat.
+    """
+    price = start
+    for _ in range(200):
+        value, first, _, _ = on_line(h, side, slope, pivot, q, price, keep)
+        if target - 1.0 <= value <= target:
+            return price
+        leap = (target - 0.5 - value) / first if first != 0.0 else np.sign(start) * np.inf
+        limit = max(8.0 * width, price)
+        new = price + min(max(leap, -limit), limit)
+        if new <= 0.0:
+            if price == 0.0:
+                return 0.0
+            new = 0.0
+        price = new
+    return price
+
+
+@compiled
+def extrapolated_error(middle: float, last: float, gap: float, ahead: float) -> float:
+    """Return the size of a coefficient `ahead` degrees past `last`, which stands `gap` degrees past `middle`.
+
+    Coefficients of an analytic function decay at least geometrically; a Gauss rule of N nodes first errs at degree 2N.
+    """
+    ratio = min((last / middle) ** (1.0 / gap), 1.0) if middle > 0.0 else 0.0
+    return last * ratio**ahead
+
+
+@compiled
+def panel_error(work: Array, extent: float) -> float:
+    """Return the quadrature error of the panel in the chunk, judged by its Legendre coefficients.
+
+    With slopes of at most 1 the integrand varies on scales of 1 or more, and the coefficients of a panel shorter than
+    16 decay as they should. On a longer one features may hide between the nodes: no credit is given for decay.
+    """
+    size = np.zeros(4)
+    for j in range(4):
+        re, im = 0.0, 0.0
+        for k in range(CHUNK):
+            re += _TAIL[j, k] * work[OMEGA_RE + k] / PANEL_WEIGHTS[k]
+            im += _TAIL[j, k] * work[OMEGA_IM + k] / PANEL_WEIGHTS[k]
+        size[j] = np.hypot(re, im)
+    last = max(size[2], size[3])
+    return extrapolated_error(max(size[0], size[1]), last, 6.0, float(CHUNK)) if extent < 16.0 else last
+
+
+@compiled
+def weigh_chunk(work: Array, is_tight: bool, shift: float) -> float:
+    """Fill OMEGA = weight × integrand × exp(-shift); return Σ |OMEGA|."""
+    total = 0.0
+    for k in range(CHUNK):
+        size = fast_exp(min(work[X_RE + k] + work[LOG_WEIGHT_RE + k] - shift, 700.0))
+        sine, cosine = fast_sincos(work[X_IM + k] + work[LOG_WEIGHT_IM + k])
+        fr, fi = work[P_RE + k], work[P_IM + k]
+        if is_tight:
+            rr, ri = work[RATE_RE + k], work[RATE_IM + k]
+            fr, fi = fr * rr - fi * ri, fr * ri + fi * rr
+        work[OMEGA_RE + k] = size * (fr * cosine - fi * sine)
+        work[OMEGA_IM + k] = size * (fr * sine + fi * cosine)
+        total += np.hypot(work[OMEGA_RE + k], work[OMEGA_IM + k])
+    return total
+
+
+@compiled
+def add_means(
+    h: Array, side: Sides, slope: Array, pivot: int, is_tight: bool, work: Array, ratios: Array, means: Array
+) -> None:
+    """Add Re Σ_k ω_k E[u_i | node k] to `means`: q² h + s q r for a good on a side, a_f q λ for the pivot.
+
+    In a tight region the good whose ratio is the lowest bought is at λ itself: the derivative of Σ_above a_i r_i.
+    """
+    vr, vi = np.empty(CHUNK), np.empty(CHUNK)  # ω q
+    yr, yi = np.empty(CHUNK), np.empty(CHUNK)  # ω q / Σ a r
+    plain, at_shadow = 0.0, 0.0
+    for k in range(CHUNK):
+        wr, wi, qr, qi = work[OMEGA_RE + k], work[OMEGA_IM + k], work[Q_RE + k], work[Q_IM + k]
+        vr[k], vi[k] = wr * qr - wi * qi, wr * qi + wi * qr
+        plain += vr[k] * qr - vi[k] * qi
+        at_shadow += vr[k] * work[LAMBDA + k]
+        if is_tight:
+            rr, ri = work[RATE_RE + k], work[RATE_IM + k]
+            d = 1.0 / (rr * rr + ri * ri)
+            yr[k], yi[k] = (vr[k] * rr + vi[k] * ri) * d, (vi[k] * rr - vr[k] * ri) * d
+    for i in range(h.shape[0]):
+        if i == pivot:
+            means[i] += slope[i] * at_shadow
+            continue
+        means[i] += h[i] * plain
+        if side[i] != ABOVE and side[i] != BELOW:
+            continue
+        offset, total = 2 * CHUNK * i, 0.0
+        for k in range(CHUNK):
+            total += vr[k] * ratios[offset + k] - vi[k] * ratios[offset + CHUNK + k]
+        means[i] += side[i] * total
+        if is_tight and side[i] == ABOVE:
+            total = 0.0
+            for k in range(CHUNK):
+                rr, ri = ratios[offset + k], ratios[offset + CHUNK + k]
+                zr = h[i] * work[Q_RE + k] - slope[i] * work[LAMBDA + k] + rr
+                zi = h[i] * work[Q_IM + k] + ri
+                br, bi = rr * zr - ri * zi, rr * zi + ri * zr
+                total -= yr[k] * br - yi[k] * bi
+            means[i] += slope[i] * total
+
+
+@compiled
+def add_second_moments(
+    h: Array, side: Sides, slope: Array, pivot: int, is_tight: bool, work: Array, ratios: Array, moments: Array
+) -> None:
+    """Add Re Σ_k ω_k E[u uᵀ | node k] to `moments` (n, n), lower triangle.
+
+    Given the node the goods are independent, so the off-diagonal part is a product of means. In a tight region the
+    node is a mixture over the good that is lowest bought: with probability π_i good i sits at the shadow price, δ_i
+    away from its mean otherwise, which adds diagonal terms and takes (πδ)(πδ)ᵀ away.
+    """
+    n = h.shape[0]
+    mean = np.empty((n, CHUNK), np.complex128)
+    jump = np.zeros((n, CHUNK), np.complex128)
+    omega = np.empty(CHUNK, np.complex128)
+    for k in range(CHUNK):
+        omega[k] = complex(work[OMEGA_RE + k], work[OMEGA_IM + k])
+    for i in range(n):
+        diagonal = 0.0
+        for k in range(CHUNK):
+            q = complex(work[Q_RE + k], work[Q_IM + k])
+            variance = 0.0j
+            at_shadow = slope[i] * work[LAMBDA + k] * q
+            if i == pivot:
+                mean[i, k] = at_shadow
+            elif side[i] == ABOVE or side[i] == BELOW:
+                r = complex(ratios[2 * CHUNK * i + k], ratios[2 * CHUNK * i + CHUNK + k])
+                z = side[i] * (h[i] * q - slope[i] * work[LAMBDA + k])
+                mean[i, k] = q * (h[i] * q + side[i] * r)
+                variance = q * q * (1.0 - r * (z + r))
+                if is_tight and side[i] == ABOVE:
+                    share = slope[i] * r / complex(work[RATE_RE + k], work[RATE_IM + k])
+                    delta = at_shadow - mean[i, k]
+                    jump[i, k] = share * delta
+                    mean[i, k] += share * delta
+                    variance = (1.0 - share) * variance + share * delta * delta
+            else:
+                mean[i, k] = q * q * h[i]
+                variance = q * q
+            diagonal += (omega[k] * variance).real
+        moments[i, i] += diagonal
+    for i in range(n):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(CHUNK):
+                total += (omega[k] * (mean[i, k] * mean[j, k] - jump[i, k] * jump[j, k])).real
+            moments[i, j] += total
