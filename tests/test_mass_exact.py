@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ from scipy.integrate import quad
 from scipy.special import i0e
 
 import stochpref as sp
+from stochpref.bessel import log_normaliser
 from stochpref.mass.exact import Masses, exact_log_mass, observed_information, sum_log_mass
 from stochpref.mass.information import expected_information, optimal_bundles
+from stochpref.mass.obtuse import obtuse_log_integral
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "region_probabilities.json").read_text())
 LAWS = ("uniform", "discrete", "fixed")
@@ -306,3 +309,57 @@ def test_one_good_has_no_sphere() -> None:
     regions = sp.Regions.of(sp.Observations([[1.0]], [1.0], [[1.0]]))
     with pytest.raises(sp.InvalidArgument, match="at least two goods"):
         sp.log_mass(regions, [1.0], 1.0)
+
+
+def test_regions_that_turn_their_back_on_the_mean_are_exact_too() -> None:
+    """Two goods, the mean opposite: arcs by quadrature split at their nearest end, masses down to exp(-17000)."""
+    observations = sp.Observations(
+        [[1.0, 2.0]] * 4, [5.0, 2.0, 1.0, 2.5], [[1.0, 0.0], [1.0, 0.5], [1.0, 0.0], [0.5, 1.0]]
+    )
+    regions = sp.Regions.of(observations)
+    slope = np.arctan2(2, 1)
+    arcs = [(-np.pi / 2, 0.0), (0.0, slope), (-np.pi / 2, slope), (slope, np.pi / 2)]
+    for kappa in (3.0, 17.0, 400.0, 1e4):
+        for mean in (2.2, np.pi + 0.02, 3.7, 4.4):
+            masses = sp.log_mass(regions, [np.cos(mean), np.sin(mean)], kappa, gradient=True, full=True)
+            assert np.isfinite(masses.gradient).all()
+            for t, (low, high) in enumerate(arcs):
+                if low <= mean - 2 * np.pi <= high or low <= mean <= high:
+                    continue
+                near, far = sorted((low, high), key=lambda end: -np.cos(end - mean))
+                cuts = near + (far - near) * np.concatenate([[0.0], np.geomspace(1e-7, 1.0, 30)])
+                top = np.cos(near - mean)
+                pieces = [
+                    abs(quad(lambda x, m=mean, k=kappa, c=top: np.exp(k * (np.cos(x - m) - c)), a, b, epsrel=1e-12)[0])
+                    for a, b in pairwise(cuts)
+                ]
+                expected = np.log(sum(pieces)) + kappa * (top - 1) - np.log(2 * np.pi * i0e(kappa))
+                assert masses.log_mass[t] == pytest.approx(expected, abs=1e-8), (kappa, mean, t)
+
+
+def test_the_cut_meets_the_contour() -> None:
+    """Where a region only just turns away both forms hold, for every kind and more goods."""
+    rng = np.random.default_rng(16)
+    for law in LAWS:
+        for n in (3, 5):
+            menus = sp.MenuLaw(law).sample(6, n, rng=rng)
+            bundles = sp.choose(rng.standard_normal((6, n)), menus.prices, menus.budgets)
+            regions = sp.Regions.of(sp.Observations(menus.prices, menus.budgets, bundles))
+            for t in range(6):
+                side, slope = regions.side[t], regions.slope[t] / regions.slope[t].max()
+                points = regions.rows(t, t + 1)
+                if not np.any(side == 1):
+                    continue
+                # Opposite the middle of the cone: minus the sum of its normalised edges.
+                edges = [s * e for s, e in zip(side, np.eye(n), strict=True) if s != 0]
+                edges += [] if regions.kind[t] == "slack" else [unit(slope)]
+                h = -unit(np.sum(edges, axis=0))
+                nearest = min(-(h @ edge) for edge in edges)
+                if nearest < 0.05:
+                    continue
+                h *= 1.9 / nearest
+                masses = exact_log_mass(points, h)
+                value, error = obtuse_log_integral(h, side, slope, int(regions.kind_code[t]), int(regions.pivot[t]))
+                kappa = float(np.linalg.norm(h))
+                expected = value - float(log_normaliser(n, kappa)) - kappa
+                assert abs(masses.log_mass[0] - expected) < 1e-8 + 10 * (error + masses.error[0]), (law, n, t)

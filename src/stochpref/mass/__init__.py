@@ -3,6 +3,6 @@
 """The probability of a region under a von Mises–Fisher law, with its gradient.
 
 Read in this order: `normal` (the complex normal distribution function), `shadow` (the integral over the shadow price
-of money), `spherical` (from Gaussian masses to the sphere), `exact` (all observations), `monte_carlo` (an independent
-route).
+of money), `spherical` (from Gaussian masses to the sphere), `integrator` (one observation), `exact` (all of them),
+`obtuse` (regions that turn their back on the mean), `monte_carlo` (an independent route), `information`.
 """

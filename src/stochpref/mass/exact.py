@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.bessel import log_normaliser, mean_resultant_length
-from stochpref.classification import ABOVE, DEGENERATE, TIGHT
+from stochpref.classification import ABOVE, BELOW, DEGENERATE, SLACK, TIGHT
 from stochpref.engines import compiled, for_blocks
 from stochpref.errors import InvalidArgument
 from stochpref.mass.integrator import MAX_CONTOUR, NODE_ROWS, observation_mass
 from stochpref.mass.monte_carlo import cloud_log_mass, sampled_log_mass
+from stochpref.mass.obtuse import obtuse_log_integral
 from stochpref.mass.shadow import CHUNK, MAX_PANELS, WORK_SIZE
 from stochpref.mass.spherical import Rules, gauss_rules
 from stochpref.regions import Regions
@@ -28,6 +29,7 @@ from stochpref.regions import Regions
 Array = NDArray[np.float64]
 
 GROUP = 64  # rows summed together; part of the definition of a sum, not a tuning knob
+_TURNED = 2.0  # -h·u beyond which the contour starts to cancel
 _HOPELESS = 1e-3  # relative error beyond which sampling does better than a cancelling contour
 _FALLBACK_DRAWS = 1 << 14
 _FALLBACK_SEED = 20_240_229
@@ -45,6 +47,26 @@ class Masses(NamedTuple):
 def _reveals_nothing(kind: int, side: NDArray[np.int8]) -> bool:
     """Tell whether every utility fits: all the money, none, was spent."""
     return kind == TIGHT and not np.any(side == ABOVE)
+
+
+@compiled
+def _turns_away(h: Array, side: NDArray[np.int8], slope: Array, kind: int, pivot: int) -> bool:
+    """Tell whether h·u < 0 on the whole region, by more than the contour can bear.
+
+    The cone is spanned by ±e_i for goods on a side and, where money binds, by the prices; a good that is absent spans a
+    line, on which h·u takes both signs.
+    """
+    along, norm2, nearest = 0.0, 0.0, np.inf
+    for i in range(h.shape[0]):
+        if side[i] == ABOVE or side[i] == BELOW:
+            nearest = min(nearest, -side[i] * h[i])
+        elif i != pivot:
+            return False
+        along += slope[i] * h[i]
+        norm2 += slope[i] * slope[i]
+    if kind != SLACK:
+        nearest = min(nearest, -along / np.sqrt(norm2))
+    return nearest > _TURNED
 
 
 @compiled
@@ -80,6 +102,9 @@ def _mass_rows(
             means[:] = mean_total
         else:
             scaled[:] = slope[t] / np.max(slope[t])  # only ratios of prices matter
+            if _turns_away(h, side[t], scaled, kind[t], pivot[t]):
+                log_masses[t], errors[t] = np.nan, np.inf  # left to `obtuse`
+                continue
             value, errors[t] = observation_mass(
                 h, side[t], scaled, kind[t], pivot[t], rules, tolerance, with_gradient, work, ratios, nodes, edges,
                 means, moments,
@@ -132,20 +157,41 @@ def _masses(regions: Regions, law: _Law, tolerance: float, *, gradient: bool, sp
         for_blocks(rows, len(regions), GROUP)
     else:
         rows(0, len(regions))
-    for t in np.flatnonzero(~(errors < _HOPELESS)):
-        rng = np.random.default_rng(_FALLBACK_SEED)
-        sample = sampled_log_mass(regions[t : t + 1], law.h, n_draws=_FALLBACK_DRAWS, rng=rng)
-        log_masses[t], errors[t] = sample.log_mass[0], sample.error[0]
+    for t in np.flatnonzero(~(errors < _HOPELESS)).tolist():
+        log_masses[t], errors[t], mean = _awkward_mass(regions.rows(t, t + 1), law, gradient)
         if gradient:
-            gradients[t] = sample.mean[0] - law.mean
+            gradients[t] = mean - law.mean
     return Masses(log_masses, errors, gradients if gradient else None)
+
+
+def _awkward_mass(region: Regions, law: _Law, gradient: bool) -> tuple[float, float, Array]:
+    """Return log-mass, error and E[u | region] of one region that the contour cannot do.
+
+    On the cut where that form applies, its gradient by central differences; sampled with a fixed seed otherwise.
+    """
+    kind, pivot = int(region.kind_code[0]), int(region.pivot[0])
+    side, slope = region.side[0], region.slope[0] / region.slope[0].max()
+    value, error = np.nan, np.inf
+    if _turns_away(law.h, side, slope, kind, pivot):
+        value, error = obtuse_log_integral(law.h, side, slope, kind, pivot)
+    if error < _HOPELESS and np.isfinite(value):
+        mean = np.zeros_like(law.h)
+        step = 1e-5 * float(np.linalg.norm(law.h))
+        for i in range(len(mean) if gradient else 0):
+            ends = [
+                obtuse_log_integral(law.h + sign * step * np.eye(len(mean))[i], side, slope, kind, pivot)[0]
+                for sign in (1, -1)
+            ]
+            mean[i] = (ends[0] - ends[1]) / (2 * step)
+        return min(value - law.log_total, 0.0), error, mean
+    sample = sampled_log_mass(region, law.h, n_draws=_FALLBACK_DRAWS, rng=np.random.default_rng(_FALLBACK_SEED))
+    return min(float(sample.log_mass[0]), 0.0), float(sample.error[0]), sample.mean[0]
 
 
 def exact_log_mass(regions: Regions, h: ArrayLike, *, gradient: bool = False, tolerance: float = 1e-10) -> Masses:
     """Return exact log-masses at h = κμ, their error estimates and, if asked for, their gradients.
 
-    A region that turns its back on the mean so far that the contour cancels to nothing is sampled instead, with a fixed
-    seed; its error says so.
+    A region that turns its back on the mean is integrated along the cut instead (see `obtuse`).
     """
     law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
     return _masses(regions, law, tolerance, gradient=gradient, spread=True)

@@ -29,6 +29,7 @@ from stochpref.mass.shadow import (
     Q_RE,
     add_means,
     add_second_moments,
+    end_size,
     evaluate_chunk,
     extrapolated_error,
     find_drop,
@@ -42,6 +43,7 @@ Array = NDArray[np.float64]
 Sides = NDArray[np.int8]
 
 MAX_CONTOUR: Final = 192
+_MAX_EXTENSIONS = 5  # of the support of the shadow price
 NODE_ROWS: Final = 6  # rows of the node table: q, log-weight and sum, each real and imaginary
 _Q_RE, _Q_IM, _W_RE, _W_IM, _SUM_RE, _SUM_IM = range(NODE_ROWS)
 _LOG_FACTOR = np.log(4.0 / np.pi)
@@ -66,7 +68,8 @@ def place_panels(
     """
     top, first, second, _ = on_line(h, side, slope, pivot, q, price, 0)
     target = top + np.log(tolerance)
-    width = 1.0 / np.sqrt(max(-second, first * first, 1e-300))
+    # Where D is flat its curvature says nothing; with slopes of at most 1 nothing happens faster than 1/q.
+    width = 1.0 / np.sqrt(max(-second, first * first, q * q))
     reach = width * np.sqrt(-2.0 * (target - top))
     low_keep, high_keep = (0, 0) if pivot >= 0 else (BELOW, ABOVE)
     low = 0.0
@@ -120,9 +123,13 @@ def _integrate(
     ratios: Array,
     means: Array,
     moments: Array,
-) -> tuple[float, float]:
-    """Fill the sums of nodes start..stop and add to `means`; return Σ |terms| and the error over the shadow price."""
-    size, error = 0.0, 0.0
+) -> tuple[float, float, float]:
+    """Fill the sums of nodes start..stop and add to `means`.
+
+    Returns Σ |terms|, the quadrature error over the shadow price, and what its support may have cut off: the support is
+    that of the real axis, and the integrand at a complex node may reach further.
+    """
+    size, error, cut = 0.0, 0.0, 0.0
     n_chunks = (stop - start) * n_panels if n_panels > 0 else -(-(stop - start) // CHUNK)
     nodes[_SUM_RE, start:stop] = 0.0
     nodes[_SUM_IM, start:stop] = 0.0
@@ -142,11 +149,12 @@ def _integrate(
             nodes[_SUM_IM, own] += work[OMEGA_IM + k]
         if n_panels > 0:
             error += panel_error(work, edges[panel + 1] - edges[panel])
+            cut += end_size(work, panel == 0 and edges[0] > 0.0, panel == n_panels - 1)
         if with_gradient:
             add_means(h, side, slope, pivot, is_tight, work, ratios, means)
         if moments.shape[0] > 0:
             add_second_moments(h, side, slope, pivot, is_tight, work, ratios, moments)
-    return size, error
+    return size, error, cut
 
 
 @compiled
@@ -224,10 +232,10 @@ def _sum_rule(
     ratios: Array,
     means: Array,
     moments: Array,
-) -> tuple[float, float, float, int]:
+) -> tuple[float, float, float, float, int]:
     """Sum a tabulated rule, once more with finer panels if the shadow price was not resolved.
 
-    Returns the sum, Σ |terms|, the error and the number of panels.
+    Returns the sum, Σ |terms|, the error, what the support may have cut off, and the number of panels.
     """
     n_nodes = rules.n_nodes[row]
     for j in range(n_nodes):
@@ -242,13 +250,13 @@ def _sum_rule(
             is_refined = True
         means[:] = 0.0
         moments[:] = 0.0
-        size, shadow_error = _integrate(
+        size, shadow_error, cut = _integrate(
             h, side, slope, pivot, is_tight, nodes, 0, n_nodes, edges, n_panels, shift, with_gradient, work, ratios,
             means, moments,
         )  # fmt: skip
         total, rule_error = _rule_error(rules, row, nodes)
         if is_refined or shadow_error <= tolerance * total or rule_error > tolerance * total:
-            return total, size, rule_error + shadow_error, n_panels
+            return total, size, rule_error + shadow_error, cut, n_panels
         n_panels = _halve(edges, n_panels)
 
 
@@ -297,11 +305,11 @@ def _sum_contour(
     ratios: Array,
     means: Array,
     moments: Array,
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, float]:
     """Sum the contour until its terms vanish, halving the step until the error is in hand.
 
-    Returns the sum, Σ |terms| and the error. The sum over every other node has an error that can be seen; the model of
-    `contour_step` says to which power halving the step raises it.
+    Returns the sum, Σ |terms|, the error and what the support may have cut off. The sum over every other node has an
+    error that can be seen; the model of `contour_step` says to which power halving the step raises it.
     """
     p0 = np.sqrt(s0)
     step = contour_step(s0, steepness, np.log(0.1 * tolerance))
@@ -312,11 +320,11 @@ def _sum_contour(
         )
     means[:] = 0.0
     moments[:] = 0.0
-    total, size, error = 0.0, 0.0, 0.0
+    total, size, error, cut = 0.0, 0.0, 0.0, 0.0
     for refinement in range(5):
         coarse = total
         if refinement > 0:  # the nodes between those already there; the old ones count half
-            step, size, error = 0.5 * step, 0.5 * size, 0.5 * error
+            step, size, error, cut = 0.5 * step, 0.5 * size, 0.5 * error, 0.5 * cut
             means *= 0.5
             moments *= 0.5
         start, stride = (0, 1) if refinement == 0 else (1, 2)
@@ -324,12 +332,13 @@ def _sum_contour(
         fresh, other = 0.0, 0.0
         while start < MAX_CONTOUR * (1 + refinement):
             count = _set_contour(nodes, h.shape[0], p0, step, start, start + batch, stride)
-            more_size, more_error = _integrate(
+            more_size, more_error, more_cut = _integrate(
                 h, side, slope, pivot, is_tight, nodes, 0, count, edges, n_panels, shift, with_gradient, work, ratios,
                 means, moments,
             )  # fmt: skip
             size += more_size
             error += more_error
+            cut += more_cut
             largest = 0.0
             for j in range(count):
                 fresh += nodes[_SUM_RE, j]
@@ -348,7 +357,7 @@ def _sum_contour(
         # Cancellation among the terms puts a floor under what finer steps can do.
         if contour_error <= max(tolerance, 1e-15 * size / max(abs(total), 1e-300)):
             break
-    return total, size, contour_error * abs(total) + error
+    return total, size, contour_error * abs(total) + error, cut
 
 
 @compiled
@@ -395,21 +404,30 @@ def observation_mass(
     tolerance = max(tolerance, 1e-15 * (10.0 + abs(shift)))
     n_panels = place_panels(h, side, slope, pivot, q0, price, tolerance, edges) if is_binding else 0
     row = int(np.round((np.sqrt(s0) - rules.low) / TABLE_STEP))
-    total, size, error = 0.0, 0.0, np.inf
-    if has_saddle and 0 <= row < rules.n_nodes.shape[0]:
-        total, size, error, n_panels = _sum_rule(
-            h, side, slope, pivot, is_tight, rules, row, nodes, edges, n_panels, shift, tolerance, with_gradient, work,
-            ratios, means, moments,
-        )  # fmt: skip
-    if not error <= tolerance * total:
-        total, size, error = _sum_contour(
-            h, side, slope, pivot, is_tight, s0, steepness, nodes, edges, n_panels, shift, tolerance, with_gradient,
-            work, ratios, means, moments,
-        )  # fmt: skip
+    has_rule = has_saddle and 0 <= row < rules.n_nodes.shape[0]
+    total, size, error, cut = 0.0, 0.0, np.inf, 0.0
+    for _ in range(_MAX_EXTENSIONS):
+        error = np.inf
+        if has_rule:
+            total, size, error, cut, n_panels = _sum_rule(
+                h, side, slope, pivot, is_tight, rules, row, nodes, edges, n_panels, shift, tolerance, with_gradient,
+                work, ratios, means, moments,
+            )  # fmt: skip
+        if not error <= tolerance * total:
+            total, size, error, cut = _sum_contour(
+                h, side, slope, pivot, is_tight, s0, steepness, nodes, edges, n_panels, shift, tolerance,
+                with_gradient, work, ratios, means, moments,
+            )  # fmt: skip
+        if cut <= tolerance * abs(total) or n_panels > MAX_PANELS // 4:
+            break
+        # The same again over a wider support, in a few more panels.
+        edges[0] = max(edges[0] - 0.5 * (edges[n_panels] - edges[0]), 0.0)
+        edges[n_panels + 1] = edges[n_panels] + 0.7 * (edges[n_panels] - edges[0])
+        n_panels += 1
     if not total > 0.0:
         return np.nan, np.inf
     means /= total
     moments /= total
     rounding = 3e-16 * (size / total) * (20.0 + np.sqrt(float(n)) + abs(shift))
     cut_off = tolerance if is_binding else 0.0
-    return np.log(total) + shift + _LOG_FACTOR + 0.5 * n * _LOG_PI, error / total + rounding + cut_off
+    return np.log(total) + shift + _LOG_FACTOR + 0.5 * n * _LOG_PI, (error + cut) / total + rounding + cut_off

@@ -276,6 +276,20 @@ def panel_error(work: Array, extent: float) -> float:
 
 
 @compiled
+def end_size(work: Array, at_low: bool, at_high: bool) -> float:
+    """Return what lies beyond the ends of the support, judged by the integrand there: a fiftieth of the panel's length.
+
+    A Gaussian that has fallen to 1e-10 of its top goes on for a seventh of its width, a fiftieth of the panel.
+    """
+    total = 0.0
+    if at_low:
+        total += np.hypot(work[OMEGA_RE], work[OMEGA_IM]) / PANEL_WEIGHTS[0]
+    if at_high:
+        total += np.hypot(work[OMEGA_RE + CHUNK - 1], work[OMEGA_IM + CHUNK - 1]) / PANEL_WEIGHTS[CHUNK - 1]
+    return total / 50.0
+
+
+@compiled
 def weigh_chunk(work: Array, is_tight: bool, shift: float) -> float:
     """Fill OMEGA = weight × integrand × exp(-shift); return Σ |OMEGA|."""
     total = 0.0

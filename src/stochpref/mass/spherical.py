@@ -17,8 +17,7 @@ Two ways to sum it, both placed at the saddle of the *whole* integrand, found fo
   and are tabulated in steps of p₀; the decay of the coefficients of the integrand says how accurate they were.
 - **The contour itself**, by the trapezoidal rule, with three to four times as many nodes: for the rest.
 
-Regions that turn their back on the mean (h·u < 0 throughout) have no saddle once |h| is large. The contour then stays
-near the origin and the sum cancels; the error estimate says by how much.
+Regions that turn their back on the mean (h·u < 0 throughout) have no saddle once |h| is large; `obtuse` does those.
 """
 
 from __future__ import annotations
