@@ -22,6 +22,10 @@ ORDER = [
     "laws",
     "mass",
     "likelihood",
+    "consensus",
+    "prediction",
+    "fits",
+    "models",
     "cli",
 ]
 ROOT = Path(stochpref.__file__).parent

@@ -21,14 +21,19 @@ if TYPE_CHECKING:
     from stochpref.likelihood import MaximumLikelihood as MaximumLikelihood
     from stochpref.likelihood import fit_maximum_likelihood as fit_maximum_likelihood
     from stochpref.mass.exact import log_mass as log_mass
+    from stochpref.models import CommonUtility as CommonUtility
+    from stochpref.models import load_fit as load_fit
     from stochpref.observations import Menus as Menus
     from stochpref.observations import Observations as Observations
+    from stochpref.prediction import accuracy as accuracy
+    from stochpref.prediction import consistency as consistency
     from stochpref.readers import read_menus as read_menus
     from stochpref.readers import read_observations as read_observations
     from stochpref.readers import write_observations as write_observations
     from stochpref.regions import Regions as Regions
 
 _HOME = {
+    "CommonUtility": "models",
     "CorruptedUtilityLaw": "laws",
     "InvalidArgument": "errors",
     "InvalidObservations": "errors",
@@ -40,8 +45,11 @@ _HOME = {
     "StochprefError": "errors",
     "UnreadableData": "errors",
     "VonMisesFisher": "laws",
+    "accuracy": "prediction",
     "choose": "choice",
+    "consistency": "prediction",
     "fit_maximum_likelihood": "likelihood",
+    "load_fit": "models",
     "log_mass": "mass.exact",
     "read_menus": "readers",
     "read_observations": "readers",

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The command line: parse options, make one library call, write what comes out.
 
-Results go to stdout or a file, messages to stderr. Exit codes: 0 done, 2 bad input, 130 interrupted. Everything heavy
-is imported inside the commands, so that ``--help`` answers at once.
+Results go to stdout or a file, messages to stderr. Exit codes: 0 done, 2 bad input, 3 not proven (only where that was
+required), 130 interrupted. Everything heavy is imported inside the commands, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from stochpref.laws import UtilityLaw
+    from stochpref.models import CommonUtility
     from stochpref.readers import Scan
 
 app = typer.Typer(
@@ -66,6 +67,34 @@ class Model(StrEnum):
 
     heterogeneous = "heterogeneous"
     common = "common"
+
+
+class FitModel(StrEnum):
+    """Which model to fit."""
+
+    common = "common"
+
+
+class Solver(StrEnum):
+    """How to look for the common utility."""
+
+    certified = "certified"
+    annealing = "annealing"
+
+
+class Centre(StrEnum):
+    """Which of the best utilities to report."""
+
+    bayes = "bayes"
+    chebyshev = "chebyshev"
+    vertex = "vertex"
+
+
+class Degenerate(StrEnum):
+    """What to do with observations that only exact ties could explain."""
+
+    refuse = "refuse"
+    drop = "drop"
 
 
 class Law(StrEnum):
@@ -190,6 +219,104 @@ def simulate(
             stream.write(json.dumps(truth, indent=2).encode() + b"\n")
         typer.echo(f"wrote {out} ({len(data):,} observations of {data.n_goods:,} goods, seed {seed})", err=True)
         typer.echo(f"wrote {beside} (the truth behind them)", err=True)
+
+
+@app.command()
+def fit(
+    file: Annotated[Path, typer.Argument(help="Purchases, as `stochpref check` reads them.", metavar="FILE")],
+    out: Annotated[Path, typer.Option(help="Folder to write the fit to.")],
+    model: Annotated[FitModel, typer.Option(help="One utility and some odd customers.")] = FitModel.common,
+    odd: Annotated[Path | None, typer.Option(help="Write the odd observations and why they are odd, .csv.")] = None,
+    margin: Annotated[
+        str, typer.Option(help="How far inside its region a purchase must be: a number or `theorem`.")
+    ] = ("0"),
+    solver: Annotated[Solver, typer.Option(help="Certified, or the paper's annealing.")] = Solver.certified,
+    centre: Annotated[Centre, typer.Option(help="Which of the best utilities.")] = Centre.bayes,
+    degenerate: Annotated[Degenerate, typer.Option(help="Observations with exact ties.")] = Degenerate.refuse,
+    require_optimal: Annotated[
+        bool, typer.Option("--require-optimal", help="Exit with code 3 unless the optimum is proven.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same fit.", min=0)] = 0,
+    layout: Annotated[Layout, typer.Option(help="As in check.")] = Layout.auto,
+    column: Annotated[list[str] | None, typer.Option(help="As in check.", metavar="OURS=YOURS")] = None,
+    budget: Annotated[Budget, typer.Option(help="As in check.")] = Budget.stated,
+    cap: Annotated[float, typer.Option(help="As in check.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
+) -> None:
+    """Fit a model to purchases: the utility that explains most of them, a proof, and who is odd.
+
+    \b
+    Examples:
+      stochpref fit purchases.csv --model common --out fit/ --odd odd.csv
+      stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
+    """  # noqa: D301
+    with _exit_codes():
+        from stochpref.models import CommonUtility  # noqa: PLC0415
+        from stochpref.readers import read_observations  # noqa: PLC0415
+
+        data = read_observations(
+            file, layout=layout.value, columns=_columns(column or []), budget=budget.value, caps=cap
+        )
+        fitted = CommonUtility(
+            margin=_margin(margin),
+            solver=solver.value,
+            random_state=seed,
+            centre=centre.value,
+            degenerate=degenerate.value,
+            verbose=True,
+        ).fit(data)
+        fitted.save(out)
+        summary = fitted.summary()
+        if as_json:
+            content = {"version": __version__, "model": model.value, "seed": seed, **summary.as_dict()}
+            typer.echo(json.dumps(content, indent=2))
+        else:
+            typer.echo(str(summary))
+        typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
+        if odd is not None:
+            _write_odd(fitted, odd)
+    if not fitted.is_optimal_:
+        typer.echo(
+            f"not proven optimal: {fitted.n_consistent_:,} consistent, at most {fitted.upper_bound_:,}", err=True
+        )
+        if require_optimal:
+            sys.exit(3)
+
+
+def _margin(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _write_odd(fitted: CommonUtility, path: Path) -> None:
+    """Write one row for each good that puts an odd observation at odds with the utility."""
+    import csv  # noqa: PLC0415
+    import io  # noqa: PLC0415
+
+    import numpy as np  # noqa: PLC0415
+
+    from stochpref.readers.writing import replacing  # noqa: PLC0415
+
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    fields = ("good", "bought", "expected", "worth", "threshold", "gap")
+    table.writerow(["observation", "customer", "kind", "excluded_by", *fields])
+    odd = np.flatnonzero(~fitted.consistent_)
+    for t in odd:
+        why = fitted.explain(int(t))
+        # Observations are numbered from 1 in files, as write_observations does.
+        other = " ".join(str(s + 1) for s in why.excluded_by)
+        start = [why.observation + 1, why.customer or "", why.kind, other]
+        for item in why.at_odds:
+            table.writerow([*start, *(getattr(item, field) for field in fields)])
+        if not why.at_odds:
+            table.writerow([*start, *[""] * len(fields)])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(text.getvalue().encode())
+    typer.echo(f"wrote {path} ({odd.size:,} odd observations)", err=True)
 
 
 def _draw_law(

@@ -1,0 +1,299 @@
+"""The common utility: scores, proofs and times, each beside the paper's figure, Algorithm 2 or an optimum by others.
+
+``python -m benchmarks.consensus scores --size full`` prints what the issue asks for; without arguments every section
+runs at a small size. Sections: scores, certified, optimum, hard, times, large.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array, hstack
+
+import stochpref as sp
+from stochpref.consensus.annealing import Annealing
+from stochpref.consensus.solving import Effort
+
+LAWS = ("uniform", "discrete", "fixed")
+PAPER = {3: (99.9, 99.6, 99.9), 5: (96.7, 97.9, 98.7), 10: (96.0, 97.6, 87.1), 25: (55.7, 63.1, 58.7)}
+TARGETS = {(25, 1000): (99.2, 99.9, 99.9), (100, 5000): (99.3, 99.9, 99.9), (10, 200): (99.0, 99.7, 99.9)}
+
+
+def direction(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw a direction in which some good is wanted."""
+    u = rng.standard_normal(n)
+    return (u if u.max() > 0 else -u) / np.linalg.norm(u)
+
+
+def turned(u: np.ndarray, degrees: float, rng: np.random.Generator) -> np.ndarray:
+    """Draw a utility at an angle from another."""
+    v = rng.standard_normal(u.size)
+    v -= (v @ u) * u
+    angle = np.deg2rad(degrees)
+    return np.cos(angle) * u + np.sin(angle) * v / np.linalg.norm(v)
+
+
+def market(n: int, T: int, delta: float, law: str, seed: int, kind: object = "uniform") -> tuple:
+    """Observations, u* and the law they come from. kind: "uniform", "near" or an angle in degrees."""
+    rng = np.random.default_rng(seed)
+    u = direction(n, rng)
+    contamination: object = None
+    if kind == "near":
+        contamination = sp.VonMisesFisher(u, 4.0 * n)
+    elif not isinstance(kind, str):
+        contamination = turned(u, float(kind), rng)
+    utility_law = sp.CorruptedUtilityLaw(u, delta, contamination)
+    return sp.simulate(utility_law, sp.MenuLaw(law), T, rng=rng), u, utility_law
+
+
+def hinge(observations: sp.Observations, delta: float, rounds: int = 3) -> np.ndarray:
+    """Solve the trimmed-hinge linear programme: least total violation, the worst share dropped, and again."""
+    regions = sp.Regions.of(observations)
+    kept = np.arange(len(regions))
+    u = np.ones(regions.n_goods)
+    for _ in range(rounds):
+        matrix, owner = stack(regions, kept)
+        slack = csr_array((-np.ones(len(owner)), (np.arange(len(owner)), owner)), shape=(len(owner), kept.size))
+        cost = np.append(np.zeros(regions.n_goods), np.ones(kept.size))
+        bounds = [(None, None)] * regions.n_goods + [(0, None)] * kept.size
+        found = linprog(cost, A_ub=hstack([csr_array(matrix), slack]), b_ub=-np.ones(len(owner)), bounds=bounds)
+        if found.x is None:
+            return u
+        u = found.x[: regions.n_goods]
+        loss = np.zeros(len(regions))
+        for t in range(len(regions)):
+            loss[t] = np.max(regions.inequalities(t)[0] @ u, initial=-np.inf)
+        kept = np.sort(np.argsort(loss)[: int(np.ceil((1 - delta) * len(regions)))])
+    return u if np.any(u) else np.ones(regions.n_goods)
+
+
+def stack(regions: sp.Regions, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    parts = [regions.inequalities(int(t))[0] for t in rows]
+    return np.concatenate(parts), np.repeat(np.arange(len(rows)), [len(part) for part in parts])
+
+
+def scores(size: str) -> None:
+    """Strict score on 20,000 new observations, as a share of u*'s."""
+    cells = {"small": [(10, 200)], "full": [(10, 200), (25, 1000), (100, 5000)]}[size]
+    n_trials = {"small": 5, "full": 20}[size]
+    for n, T in cells:
+        for law in LAWS:
+            table: dict[str, list[float]] = {}
+            n_certified = 0
+            for seed in range(n_trials):
+                observations, u, utility_law = market(n, T, 0.1, law, seed)
+                test = sp.simulate(utility_law, sp.MenuLaw(law), 20_000, rng=np.random.default_rng(10_000 + seed))
+                best = sp.consistency(u, test)
+                for name, estimate in estimates(observations, n, T, seed, size):
+                    table.setdefault(name, []).append(100 * sp.consistency(estimate.utility_, test) / best)
+                    n_certified += name == "certified" and estimate.is_optimal_
+                if n * T <= 25_000 and seed < 5:
+                    table.setdefault("trimmed hinge", []).append(
+                        100 * sp.consistency(hinge(observations, 0.1), test) / best
+                    )
+            place = LAWS.index(law)
+            paper = f"{PAPER[n][place]:.1f}" if n in PAPER else "none"
+            print(
+                f"n = {n}, T = {T}, law {law}, delta 0.1, seeds 0-{n_trials - 1}; "
+                f"target {TARGETS[n, T][place]}, paper {paper}"
+            )
+            for name, values in table.items():
+                error = np.std(values, ddof=1) / np.sqrt(len(values))
+                print(f"    {name:<22} {np.mean(values):7.3f} +- {error:.3f} % of u*'s score ({len(values)} trials)")
+            print(f"    certified optimal      {n_certified} of {n_trials}", flush=True)
+
+
+def estimates(observations: sp.Observations, n: int, T: int, seed: int, size: str) -> Iterator[tuple]:
+    # Another seed than the market's: the same one would start Algorithm 2 at u* itself.
+    state = 50_000 + seed
+    yield "certified", sp.CommonUtility(random_state=state).fit(observations)
+    if n > 25:
+        return
+    # τ chosen so that the temperature falls by the same factor, 0.9^50, in every run.
+    for n_steps in (1000, 100_000) if size == "full" else (1000,):
+        if n_steps == 1000 or seed < 3:
+            settings = Annealing(
+                n_steps=n_steps, interval=n_steps // 50, temperature=T / 200, step_size=0.3 / np.sqrt(n)
+            )
+            model = sp.CommonUtility(solver="annealing", annealing=settings, random_state=state).fit(observations)
+            yield f"Algorithm 2, K = {n_steps:,}", model
+
+
+def certified(size: str) -> None:
+    """How often the optimum is proven, uniform contamination, delta up to 0.3."""
+    n_seeds = {"small": 3, "full": 10}[size]
+    total, proven, failures = 0, 0, []
+    for n, T in ((3, 200), (5, 200), (10, 200), (10, 1000), (25, 200), (25, 1000)):
+        for delta in (0.05, 0.1, 0.2, 0.3):
+            for law in LAWS:
+                for seed in range(n_seeds):
+                    observations, _, _ = market(n, T, delta, law, 1000 + seed)
+                    model = sp.CommonUtility(random_state=0).fit(observations)
+                    total += 1
+                    proven += model.is_optimal_
+                    if not model.is_optimal_:
+                        failures.append((n, T, delta, law, 1000 + seed))
+    print(f"certified {proven} of {total} = {100 * proven / total:.2f} % (target 99); not: {failures}")
+
+
+def big_m(observations: sp.Observations, seconds: float, gap: float = 1e-4) -> tuple[int, float, bool]:
+    """Solve the textbook programme V u <= -gap + M(1 - z); return verified incumbent, bound, is closed."""
+    regions = sp.Regions.of(observations)
+    n, T = regions.n_goods, len(regions)
+    matrix, owner = stack(regions, np.arange(T))
+    bound = np.abs(matrix).sum(axis=1) + gap
+    z = csr_array((bound, (np.arange(len(owner)), owner)), shape=(len(owner), T))
+    constraint = LinearConstraint(hstack([csr_array(matrix), z]), -np.inf, bound - gap)
+    found = milp(
+        np.append(np.zeros(n), -np.ones(T)), integrality=np.append(np.zeros(n), np.ones(T)),
+        bounds=Bounds(np.append(-np.ones(n), np.zeros(T)), np.ones(n + T)), constraints=[constraint],
+        options={"time_limit": seconds, "mip_rel_gap": 0.0},
+    )  # fmt: skip
+    incumbent = 0
+    if found.x is not None and np.any(found.x[:n]):
+        incumbent = int(regions.contains(found.x[:n], strict=True).sum())
+    limit = T if found.mip_dual_bound is None else -found.mip_dual_bound
+    return incumbent, float(limit), found.status == 0
+
+
+def count_exactly(observations: sp.Observations, u: np.ndarray) -> int:
+    """Strict consistency in rational arithmetic."""
+    regions, count = sp.Regions.of(observations), 0
+    values = [Fraction(float(x)) for x in u]
+    for t in range(len(regions)):
+        worth = [value / Fraction(float(a)) for value, a in zip(values, regions.slope[t], strict=True)]
+        above = [worth[i] for i in np.flatnonzero(regions.side[t] == 1)]
+        below = [worth[i] for i in np.flatnonzero(regions.side[t] == -1)]
+        kind = regions.kind[t]
+        if kind == "tight":
+            price = max([Fraction(0), *below])
+            count += not above or min(above) > price
+        else:
+            price = worth[regions.pivot[t]] if kind == "pivot" else Fraction(0)
+            is_held = all(w > price for w in above) and all(w < price for w in below)
+            count += is_held and (kind == "slack" or price > 0)
+    return count
+
+
+def optimum(size: str, seconds: float) -> None:
+    """Against a mixed-integer optimum on random instances."""
+    n_instances = {"small": 20, "full": 200}[size]
+    rng = np.random.default_rng(5)
+    n_closed = n_equal = n_proven = n_thin = 0
+    wrong, used = [], 0.0
+    for k in range(n_instances):
+        delta = (0.0, 0.1, 0.3, 0.5)[k % 4]
+        n = int(rng.integers(2, 11 if delta == 0.5 else 26))
+        T = int(rng.integers(20, 101 if delta == 0.5 else 151))
+        law, kind = LAWS[(k // 4) % 3], ("uniform", 30.0, "near")[(k // 12) % 3]
+        observations, _, _ = market(n, T, delta, law, 7000 + k, kind)
+        start = time.perf_counter()
+        model = sp.CommonUtility(random_state=0).fit(observations)
+        used = max(used, time.perf_counter() - start)
+        incumbent, limit, is_closed = big_m(observations, seconds)
+        count = model.n_consistent_
+        is_thin = count > limit + 1e-6 and count_exactly(observations, model.utility_) == count
+        n_thin += is_thin
+        n_closed += is_closed
+        n_equal += is_closed and (count == incumbent or is_thin)
+        n_proven += model.is_optimal_
+        is_wrong = count < incumbent or incumbent > model.upper_bound_ or count > model.upper_bound_
+        is_wrong |= count > limit + 1e-6 and not is_thin
+        is_wrong |= is_closed and count != incumbent and not is_thin
+        if is_wrong or not model.is_optimal_ or is_thin:
+            note = "WRONG" if is_wrong else ("thin cell" if is_thin else "unproven")
+            wrong.append(k) if is_wrong else None
+            print(
+                f"  {note}: seed {7000 + k}, n {n}, T {T}, delta {delta}, {law}, {kind}: ours {count}, bound "
+                f"{model.upper_bound_}, incumbent {incumbent}, its bound {limit:.2f}", flush=True,
+            )  # fmt: skip
+    print(
+        f"{n_instances} instances, programme {seconds:g} s each: closed {n_closed}, equal there {n_equal}; ours proven "
+        f"{n_proven}; cells thinner than the programme's 1e-4, verified in rational arithmetic: {n_thin}; "
+        f"wrong {wrong}; our slowest {used:.2f} s"
+    )
+
+
+def hard(size: str) -> None:
+    """Try a second group that shares a utility, and more odd customers than others."""
+    n_seeds = {"small": 3, "full": 10}[size]
+    for law in LAWS:
+        for label, delta, kind in (
+            ("group at 20", 0.4, 20.0), ("group at 8", 0.4, 8.0),
+            *(("uniform", delta, "uniform") for delta in (0.5, 0.6, 0.7, 0.8, 0.9)),
+        ):  # fmt: skip
+            n_good = n_proven = 0
+            ratio, seconds = [], []
+            for seed in range(n_seeds):
+                observations, u, _ = market(25, 600, delta, law, 300 + seed, kind)
+                start = time.perf_counter()
+                model = sp.CommonUtility(random_state=0, effort=Effort(seconds=10.0)).fit(observations)
+                seconds.append(time.perf_counter() - start)
+                truth = int(sp.Regions.of(observations).contains(u, strict=True).sum())
+                n_good += model.n_consistent_ >= truth
+                n_proven += model.is_optimal_
+                ratio.append(model.n_consistent_ / truth)
+            print(
+                f"n = 25, T = 600, law {law}, {label}, delta {delta}, seeds 300-{299 + n_seeds}: count at least "
+                f"u*'s on {n_good} of {n_seeds}, ratio {np.mean(ratio):.3f}, proven {n_proven}, "
+                f"{np.median(seconds):.2f} s median, {max(seconds):.2f} s most", flush=True,
+            )  # fmt: skip
+
+
+def times(size: str) -> None:
+    """Seconds after compilation, and how they grow."""
+    sizes = [(25, 250), (25, 500), (25, 1000), (25, 2000), (25, 5000), (100, 1000), (100, 5000)]
+    for n, T in sizes if size == "full" else sizes[:3]:
+        for law in LAWS:
+            observations, _, _ = market(n, T, 0.1, law, 0)
+            taken = []
+            for _ in range(4):
+                start = time.perf_counter()
+                model = sp.CommonUtility(random_state=0).fit(observations)
+                taken.append(time.perf_counter() - start)
+            print(
+                f"n = {n}, T = {T}, law {law}, seed 0: {min(taken[1:]):.3f} s, proven {model.is_optimal_}", flush=True
+            )
+
+
+def large(size: str) -> None:
+    """Beyond all pairs: time and memory."""
+    import resource  # noqa: PLC0415
+
+    for T in (25_000,) if size == "small" else (50_000, 200_000):
+        for law in LAWS:
+            observations, u, _ = market(25, T, 0.1, law, 0)
+            start = time.perf_counter()
+            model = sp.CommonUtility(random_state=0).fit(observations)
+            taken = time.perf_counter() - start
+            truth = int(sp.Regions.of(observations).contains(u, strict=True).sum())
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+            print(
+                f"n = 25, T = {T:,}, law {law}, seed 0: {taken:.1f} s (target 120 at 50,000), peak {peak:.2f} GB "
+                f"of the process; count {model.n_consistent_}, at most {model.upper_bound_}, u* {truth}", flush=True,
+            )  # fmt: skip
+
+
+def main(sections: tuple[str, ...] = (), size: str = "small", seconds: float = 5.0) -> None:
+    for kind in ("uniform", 8.0):  # compile everything before the clock runs
+        sp.CommonUtility(random_state=0).fit(market(10, 200, 0.4, "uniform", 0, kind)[0])
+    for section in sections or ("scores", "certified", "optimum", "hard", "times", "large"):
+        print(f"-- {section}, {size}", flush=True)
+        if section == "optimum":
+            optimum(size, seconds)
+        else:
+            globals()[section](size)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sections", nargs="*")
+    parser.add_argument("--size", choices=("small", "full"), default="small")
+    parser.add_argument("--seconds", type=float, default=5.0, help="time limit of the reference programme")
+    options = parser.parse_args()
+    main(tuple(options.sections), options.size, options.seconds)

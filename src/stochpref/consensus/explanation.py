@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Why an observation is odd: which goods a utility would not have bought, or would have, and by how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stochpref.choice import choose
+from stochpref.classification import ABOVE, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, TIGHT
+from stochpref.consensus.objective import Array
+from stochpref.observations import Observations
+from stochpref.regions import Regions
+
+
+@dataclass(frozen=True, slots=True)
+class GoodAtOdds:
+    """One good whose quantity the utility does not explain.
+
+    good : its name.
+    bought, expected : quantities, observed and under the utility.
+    worth : u/a, utility per unit of money.
+    threshold : what the worth would have to be above (bought in full), below (not bought) or at (bought in part).
+    gap : by how much it misses, as a share of the largest worth on the menu.
+    """
+
+    good: str
+    bought: float
+    expected: float
+    worth: float
+    threshold: float
+    gap: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why an observation agrees with a utility or not.
+
+    observation : its index. customer : its label, or None.
+    kind : "slack", "pivot", "tight" or "degenerate".
+    is_consistent : the bundle is the unique optimum (with the fit's margin).
+    shadow_price : of money, read off the bundle; None for a degenerate observation.
+    at_odds : the goods that break the inequalities, the worst first.
+    excluded_by : observations the utility explains that cannot all hold together with this one; () if there are none.
+    expected : (n,) the bundle the utility would have bought.
+    """
+
+    observation: int
+    customer: str | None
+    kind: str
+    is_consistent: bool
+    shadow_price: float | None
+    at_odds: tuple[GoodAtOdds, ...]
+    excluded_by: tuple[int, ...]
+    expected: Array
+
+    def __str__(self) -> str:
+        name = f"observation {self.observation}" + (f" (customer {self.customer})" if self.customer else "")
+        if self.kind == "degenerate":
+            return f"{name} is degenerate: only exact ties could explain it"
+        if self.is_consistent:
+            return f"{name} is consistent: its bundle is the unique best one"
+        lines = [f"{name} is odd ({self.kind}, shadow price of money {self.shadow_price:.4g}):"]
+        for item in self.at_odds:
+            lines.append(
+                f"  {item.good}: bought {item.bought:g}, expected {item.expected:g}; worth {item.worth:.4g} per unit "
+                f"of money against {item.threshold:.4g}, off by {100 * item.gap:.2g} % of the best"
+            )
+        if self.excluded_by:
+            others = ", ".join(str(t) for t in self.excluded_by)
+            lines.append(f"  it cannot hold together with observation{'s' * (len(self.excluded_by) > 1)} {others}")
+        return "\n".join(lines)
+
+
+def _shadow_price(regions: Regions, t: int, worth: Array) -> float:
+    """Return the shadow price the bundle reveals: between the two groups if it was all or nothing."""
+    if regions.kind_code[t] == PIVOT:
+        return float(worth[regions.pivot[t]])
+    if regions.kind_code[t] == TIGHT:
+        bought, left = worth[regions.side[t] == ABOVE], worth[regions.side[t] == BELOW]
+        # The dearest good left out and the cheapest bought overlap where they are at odds: their middle splits blame.
+        ends = [float(bought.min()) if bought.size else 0.0, max(0.0, float(left.max())) if left.size else 0.0]
+        return max(0.0, sum(ends) / 2.0)
+    return 0.0
+
+
+def explain(
+    observations: Observations, regions: Regions, t: int, utility: Array, margin: float, excluded_by: tuple[int, ...]
+) -> Explanation:
+    """Return why observation t agrees with a utility or not."""
+    row = observations[[t]]
+    expected = choose(utility, row.prices, row.budgets, caps=row.caps)[0]
+    customer = None if observations.customers is None else observations.customers[t]
+    kind = KIND_NAMES[regions.kind_code[t]]
+    if regions.kind_code[t] == DEGENERATE:
+        return Explanation(t, customer, kind, False, None, (), (), expected)
+    is_held = bool(regions[[t]].contains(utility, margin=margin, strict=True)[0])
+    worth = utility / regions.slope[t]
+    price = _shadow_price(regions, t, worth)
+    least = margin / regions.price_scale * float(np.linalg.norm(utility))
+    side = regions.side[t]
+    off = np.where(side == ABOVE, price + least - worth, np.where(side == BELOW, worth - price + least, -np.inf))
+    off[side == AT] = least - worth[side == AT]  # money must be worth something
+    scale = float(np.abs(worth[np.abs(side) <= 1]).max(initial=0.0)) or 1.0
+    at_odds = () if is_held else tuple(
+        GoodAtOdds(
+            observations.goods[i], float(row.bundles[0, i]), float(expected[i]), float(worth[i]),
+            0.0 if side[i] == AT else price, float(off[i]) / scale,
+        )
+        for i in np.argsort(-off, kind="stable") if off[i] >= 0.0
+    )  # fmt: skip
+    return Explanation(t, customer, kind, is_held, price, at_odds, () if is_held else excluded_by, expected)

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""What a fit of one common utility says, in words and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CommonSummary:
+    """A fit of one common utility; print it, or read its fields.
+
+    n_observations, n_goods, n_dropped : sizes, and degenerate observations left out.
+    n_consistent, upper_bound, is_optimal : what the utility explains, and what no utility exceeds.
+    corruption, corruption_interval : share of odd observations, with a 95 % interval.
+    margin : γ of the fit.
+    goods : (name, utility, lower, upper) the highest utility first; the range holds 95 % of the utilities that explain
+        as much, None where it was not computed.
+    odd : (observation, another that excludes it, or None), the first few.
+    steps : what the solver did.
+    """
+
+    n_observations: int
+    n_goods: int
+    n_dropped: int
+    n_consistent: int
+    upper_bound: int
+    is_optimal: bool
+    corruption: float
+    corruption_interval: tuple[float, float]
+    margin: float
+    goods: tuple[tuple[str, float, float | None, float | None], ...]
+    odd: tuple[tuple[int, int | None], ...]
+    steps: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, as JSON can hold them."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        low, high = (100 * end for end in self.corruption_interval)
+        proof = "proven optimal" if self.is_optimal else f"not proven optimal: at most {self.upper_bound:,}"
+        left_out = f", {self.n_dropped:,} degenerate ones left out" if self.n_dropped else ""
+        lines = [
+            f"One common utility over {self.n_goods} goods, {self.n_observations:,} observations{left_out}",
+            f"  consistent   {self.n_consistent:,} ({proof})" + (f", margin {self.margin:.3g}" if self.margin else ""),
+            f"  odd          {100 * self.corruption:.1f} % (95 % interval {low:.1f} to {high:.1f} %)",
+            "  utility      range of utilities that explain as much",
+        ]
+        for name, value, lower, upper in self.goods[:12]:
+            between = "" if lower is None or upper is None else f"   {lower:+.4f} to {upper:+.4f}"
+            lines.append(f"    {name:<12} {value:+.4f}{between}")
+        if len(self.goods) > 12:
+            lines.append(f"    and {len(self.goods) - 12} more goods")
+        for t, other in self.odd[:5]:
+            excluded = f" cannot hold together with observation {other}" if other is not None else " is odd"
+            lines.append(f"  observation {t}{excluded}")
+        return "\n".join(lines)

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""A saved fit is a folder: ``fit.json`` says what it is and how it was made, files beside it hold what was learned.
+
+Only JSON and arrays, never pickles: a fit can be opened by other programs, and opening one runs no code. The parts are
+written first and ``fit.json`` last, with their hashes, so a folder is a whole fit or none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from stochpref.errors import InvalidArgument, UnreadableData
+from stochpref.observations import Observations
+from stochpref.readers.writing import replacing
+
+FORMAT: Final = 1
+HEADER: Final = "fit.json"
+
+
+class SavedFit(NamedTuple):
+    """What a folder holds.
+
+    header : model, settings, seed, version, data.
+    parts : name of a part -> its content.
+    """
+
+    header: dict[str, Any]
+    parts: dict[str, Any]
+
+
+def data_hash(observations: Observations) -> str:
+    """Return a hash of everything a fit depends on: goods, prices, budgets, bundles and caps, in order."""
+    digest = hashlib.sha256("\0".join(observations.goods).encode())
+    for array in (observations.prices, observations.budgets, observations.bundles, observations.caps):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return f"sha256:{digest.hexdigest()}"
+
+
+def write_fit(folder: str | Path, header: dict[str, Any], parts: dict[str, Any]) -> None:
+    """Write a fit to a folder, made as needed; what it held under these names is replaced.
+
+    Parameters
+    ----------
+    header : what goes to ``fit.json``, beside the format and the hashes.
+    parts : file name -> content, as JSON can hold it.
+    """
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    hashes = {}
+    for name, content in parts.items():
+        text = _as_json(content)
+        hashes[name] = hashlib.sha256(text).hexdigest()
+        with replacing(home / name) as stream:
+            stream.write(text)
+    with replacing(home / HEADER) as stream:
+        stream.write(_as_json({"format": FORMAT, **header, "files": hashes}))
+
+
+def read_fit(folder: str | Path) -> SavedFit:
+    """Read a fit from a folder.
+
+    Raises
+    ------
+    UnreadableData : the folder is not a fit, is incomplete or was changed.
+    """
+    home = Path(folder)
+    header = json.loads(_read(home / HEADER, home))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        found = header.get("format") if isinstance(header, dict) else None
+        raise UnreadableData(f"{home}: a fit must have format {FORMAT}; found {found}; read it with its own version")
+    parts = {}
+    for name, expected in header["files"].items():
+        text = _read(home / Path(name).name, home)
+        if hashlib.sha256(text).hexdigest() != expected:
+            raise UnreadableData(f"{home / name} does not belong to {HEADER} beside it; save the fit again")
+        parts[name] = json.loads(text)
+    return SavedFit(header, parts)
+
+
+def as_setting(value: Any) -> Any:
+    """Return a parameter as JSON can hold it; what it cannot hold becomes its description."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.integer | np.floating):
+        return value.item()
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
+
+
+def _as_json(content: Any) -> bytes:
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode() + b"\n"
+
+
+def _read(path: Path, home: Path) -> bytes:
+    if not path.is_file():
+        raise UnreadableData(f"{home} is not a saved fit: it has no {path.name}; give the folder that save() wrote")
+    text = path.read_bytes()
+    try:
+        json.loads(text)
+    except ValueError as error:
+        raise UnreadableData(f"{path} is not JSON: {error}; save the fit again") from None
+    return text
+
+
+def check_model(header: dict[str, Any], known: tuple[str, ...]) -> str:
+    """Return the model a header names, if it is one of those known."""
+    model = header.get("model")
+    if model not in known:
+        raise InvalidArgument(f"a fit must be of model {' or '.join(known)}; received {model!r}")
+    return str(model)

@@ -1,0 +1,376 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Front doors, shaped like scikit-learn's: parameters in ``__init__``, work in ``fit``, learned values end in ``_``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from stochpref import __version__
+from stochpref.choice import choose
+from stochpref.classification import DEGENERATE
+from stochpref.consensus.annealing import Annealing, anneal
+from stochpref.consensus.centre import CENTRES
+from stochpref.consensus.certificate import find_excluders
+from stochpref.consensus.explanation import Explanation, explain
+from stochpref.consensus.margins import widen
+from stochpref.consensus.objective import is_consistent, pack, resolve_margin
+from stochpref.consensus.solving import Effort, Solution, solve
+from stochpref.consensus.summary import CommonSummary
+from stochpref.errors import InvalidArgument
+from stochpref.fits import as_setting, check_model, data_hash, read_fit, write_fit
+from stochpref.observations import Menus, Observations
+from stochpref.prediction import consistency
+from stochpref.regions import Regions, usable_rows
+
+Array = NDArray[np.float64]
+
+SOLVERS: Final = ("certified", "annealing")
+_DEGENERATE: Final = ("refuse", "drop")
+_UTILITY_FILE: Final = "utility.json"
+
+
+class CommonUtility(BaseEstimator):  # type: ignore[misc]
+    """The utility that explains most observations, all customers but the odd ones sharing it.
+
+    Parameters
+    ----------
+    margin : how far inside its region an observation must be to count, in the paper's units; "theorem" for the
+        margin of the paper's theorem, 1/(4 n² T^¼).
+    solver : "certified", which proves what it can, or "annealing", the paper's Algorithm 2.
+    centre : which of the best utilities: "bayes" (their mean, predicts best), "chebyshev" or "vertex".
+    degenerate : "refuse" observations that only exact ties could explain, or "drop" them.
+    effort : an `Effort` for the certified solver, None for the default.
+    annealing : an `Annealing` for the annealing solver, None for the default.
+    random_state : None, an integer or a numpy Generator.
+    verbose : show the steps on a terminal's stderr.
+
+    Attributes
+    ----------
+    utility_ : (n,) unit vector.
+    utility_interval_ : (n, 2) range of each good over 95 % of the utilities that explain as much; None if not computed.
+    consistent_ : (T,) the observations it explains: each bundle is the unique optimum, with the margin.
+    n_consistent_ : how many. upper_bound_ : no utility explains more. is_optimal_ : the two are equal.
+    excluded_by_ : (T,) for an odd observation one that cannot hold together with it; -1 where no single one does.
+    corruption_ : share of odd observations. corruption_interval_ : (2,) 95 % Clopper–Pearson interval of it.
+    margin_ : γ as a number. n_dropped_ : degenerate observations left out. steps_ : what the solver did.
+    goods_ : names, in the order of utility_. seed_ : what the random numbers came from, None for a Generator.
+    last_utility_ : where Algorithm 2 ended (its answer in the paper); None for the certified solver.
+
+    Notes
+    -----
+    An odd customer may agree with the common utility by chance, so the share of odd observations is a low estimate of
+    the share of odd customers.
+    """
+
+    def __init__(
+        self,
+        margin: float | str = 0.0,
+        solver: str = "certified",
+        random_state: int | np.random.Generator | None = None,
+        centre: str = "bayes",
+        degenerate: str = "refuse",
+        effort: Effort | None = None,
+        annealing: Annealing | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.margin = margin
+        self.solver = solver
+        self.random_state = random_state
+        self.centre = centre
+        self.degenerate = degenerate
+        self.effort = effort
+        self.annealing = annealing
+        self.verbose = verbose
+
+    def fit(self, observations: Observations, y: None = None) -> Self:  # noqa: ARG002
+        """Find the utility consistent with most observations.
+
+        Raises
+        ------
+        InvalidObservations : some are degenerate and were not to be dropped, or all are.
+        """
+        _check_observations(observations)
+        for value, argument, allowed in (
+            (self.solver, "solver", SOLVERS),
+            (self.centre, "centre", CENTRES),
+            (self.degenerate, "degenerate", _DEGENERATE),
+        ):
+            if value not in allowed:
+                raise InvalidArgument(f"{argument} must be one of {', '.join(allowed)}; received {value!r}")
+        regions = Regions.of(observations)
+        rows = usable_rows(regions, self.degenerate)
+        self.margin_ = resolve_margin(self.margin, observations.n_goods, rows.size)
+        rng, self.seed_ = _generator(self.random_state)
+        with _reporting(self.verbose) as report:
+            self._learn(regions[rows], rows, len(regions), rng, report)
+        self.goods_ = observations.goods
+        self.n_features_in_ = observations.n_goods
+        self.n_observations_ = len(observations)
+        self.data_hash_ = data_hash(observations)
+        self._observations, self._regions = observations, regions
+        return self
+
+    def _learn(
+        self,
+        used: Regions,
+        rows: NDArray[np.intp],
+        n_rows: int,
+        rng: np.random.Generator,
+        report: Callable[[str], None],
+    ) -> None:
+        self.last_utility_: Array | None = None
+        self.utility_interval_: Array | None = None
+        witness = np.full(rows.size, -1)
+        if self.solver == "annealing":
+            run = anneal(used, self.margin_, self.annealing or Annealing(), rng=rng)
+            self.utility_, self.last_utility_ = run.best.utility, run.last.utility
+            explained = is_consistent(used, self.utility_, self.margin_)
+            self.upper_bound_ = int(rows.size)
+            self.steps_: tuple[str, ...] = (
+                f"annealing: {run.best.n_consistent} consistent, the last {run.last.n_consistent}",
+            )
+        else:
+            solution = self._certify(used, rng, report)
+            self.utility_, explained, witness = solution.utility, solution.is_consistent, solution.witness
+            self.upper_bound_, self.steps_ = solution.upper_bound, solution.steps
+            if not self.margin_:
+                self.utility_interval_ = np.quantile(solution.samples, (0.025, 0.975), axis=0).T
+        self.consistent_ = np.zeros(n_rows, np.bool_)
+        self.consistent_[rows] = explained
+        self.excluded_by_ = np.full(n_rows, -1)
+        known = (witness >= 0) & ~explained
+        self.excluded_by_[rows[known]] = rows[witness[known]]
+        self.n_dropped_ = n_rows - rows.size
+        self._conclude(int(explained.sum()), int(rows.size))
+
+    def _certify(self, used: Regions, rng: np.random.Generator, report: Callable[[str], None]) -> Solution:
+        effort = self.effort or Effort()
+        solution = solve(used, centre=self.centre, effort=effort, rng=rng, report=report)
+        if self.margin_:
+            solution = widen(used, solution, self.margin_, effort=effort, rng=rng, report=report)
+        return solution
+
+    def _conclude(self, n_consistent: int, n_used: int) -> None:
+        self.n_consistent_ = n_consistent
+        self.is_optimal_ = n_consistent == self.upper_bound_
+        self.corruption_ = 1.0 - n_consistent / n_used
+        # Between bound and count the number of odd observations itself is uncertain: each end takes the wider one.
+        fewest, most = n_used - self.upper_bound_, n_used - n_consistent
+        low = beta.ppf(0.025, fewest, n_used - fewest + 1) if fewest else 0.0
+        high = beta.ppf(0.975, most + 1, n_used - most) if most < n_used else 1.0
+        self.corruption_interval_ = (float(low), float(high))
+
+    def predict(self, menus: Menus | ArrayLike, budgets: ArrayLike | None = None) -> Array:
+        """Return the bundles the utility buys, (T, n), from menus (matched by good name) or from prices and budgets."""
+        check_is_fitted(self)
+        if isinstance(menus, Menus):
+            if budgets is not None:
+                raise InvalidArgument("budgets must be left out when menus hold them; received both")
+            return choose(self._utility_for(menus.goods), menus.prices, menus.budgets, caps=menus.caps)
+        if budgets is None:
+            raise InvalidArgument("predict needs menus, or prices and budgets; received prices alone")
+        return choose(self.utility_, menus, budgets)
+
+    def score(self, observations: Observations, y: None = None) -> float:  # noqa: ARG002
+        """Return the share of observations whose bundle is the unique optimum, ties counted as misses."""
+        check_is_fitted(self)
+        _check_observations(observations)
+        return consistency(self._utility_for(observations.goods), observations)
+
+    def explain(self, t: int, observations: Observations | None = None) -> Explanation:
+        """Return why observation t is consistent or odd: which goods, by how much, and what excludes it.
+
+        Parameters
+        ----------
+        observations : those t counts in; the ones fitted, if left out. A loaded fit needs them.
+        """
+        check_is_fitted(self)
+        fitted = getattr(self, "_observations", None)
+        data = fitted if observations is None else observations
+        if data is None:
+            raise InvalidArgument("a loaded fit does not hold its data; pass observations to explain")
+        _check_observations(data)
+        if not -len(data) <= t < len(data):
+            raise InvalidArgument(f"t must be between 0 and {len(data) - 1}; received {t}")
+        t = int(t) % len(data)
+        regions = self._regions if data is fitted else Regions.of(data)
+        is_own = data is fitted or data_hash(data) == self.data_hash_
+        utility = self._utility_for(data.goods)
+        if is_own and self.excluded_by_[t] >= 0:
+            others: tuple[int, ...] = (int(self.excluded_by_[t]),)
+        else:
+            others = _find_excluders(regions, t, utility)
+        return explain(data, regions, t, utility, self.margin_, others)
+
+    def summary(self) -> CommonSummary:
+        """Return what was learned, printable."""
+        check_is_fitted(self)
+        ranges = self.utility_interval_
+        goods = tuple(
+            (
+                self.goods_[i],
+                float(self.utility_[i]),
+                None if ranges is None else float(ranges[i, 0]),
+                None if ranges is None else float(ranges[i, 1]),
+            )
+            for i in np.argsort(-self.utility_, kind="stable")
+        )
+        odd = tuple(
+            (int(t), int(self.excluded_by_[t]) if self.excluded_by_[t] >= 0 else None)
+            for t in np.flatnonzero(~self.consistent_)[:100]
+        )
+        return CommonSummary(
+            n_observations=self.n_observations_,
+            n_goods=len(self.goods_),
+            n_dropped=self.n_dropped_,
+            n_consistent=self.n_consistent_,
+            upper_bound=self.upper_bound_,
+            is_optimal=self.is_optimal_,
+            corruption=self.corruption_,
+            corruption_interval=self.corruption_interval_,
+            margin=self.margin_,
+            goods=goods,
+            odd=odd,
+            steps=self.steps_,
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fit to a folder that `load_fit` reads back."""
+        check_is_fitted(self)
+        settings = {name: as_setting(value) for name, value in self.get_params(deep=False).items()}
+        header = {
+            "model": "common",
+            "version": __version__,
+            "settings": settings,
+            "seed": self.seed_,
+            "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
+        }
+        write_fit(folder, header, {_UTILITY_FILE: self._learned()})
+
+    def _learned(self) -> dict[str, Any]:
+        odd = np.flatnonzero(~self.consistent_)
+        return {
+            "goods": list(self.goods_),
+            "utility": self.utility_.tolist(),
+            "utility_interval": None if self.utility_interval_ is None else self.utility_interval_.tolist(),
+            "last_utility": None if self.last_utility_ is None else self.last_utility_.tolist(),
+            "n_consistent": self.n_consistent_,
+            "upper_bound": self.upper_bound_,
+            "is_optimal": self.is_optimal_,
+            "corruption": self.corruption_,
+            "corruption_interval": list(self.corruption_interval_),
+            "margin": self.margin_,
+            "n_dropped": self.n_dropped_,
+            "odd": odd.tolist(),
+            "excluded_by": self.excluded_by_[odd].tolist(),
+            "steps": list(self.steps_),
+        }
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], learned: dict[str, Any]) -> Self:
+        settings = dict(header["settings"])
+        for name, record in (("effort", Effort), ("annealing", Annealing)):
+            settings[name] = None if settings.get(name) is None else record(**settings[name])
+        if not isinstance(settings["random_state"], int | None):
+            settings["random_state"] = None
+        model = cls(**settings)
+        n_rows = int(header["data"]["n_observations"])
+        odd = np.array(learned["odd"], np.int64)
+        model.goods_ = tuple(learned["goods"])
+        model.utility_ = np.array(learned["utility"])
+        ranges, last = learned["utility_interval"], learned["last_utility"]
+        model.utility_interval_ = None if ranges is None else np.array(ranges)
+        model.last_utility_ = None if last is None else np.array(last)
+        model.consistent_ = np.ones(n_rows, np.bool_)
+        model.consistent_[odd] = False
+        model.excluded_by_ = np.full(n_rows, -1)
+        model.excluded_by_[odd] = learned["excluded_by"]
+        model.upper_bound_ = int(learned["upper_bound"])
+        model.n_dropped_ = int(learned["n_dropped"])
+        model._conclude(int(learned["n_consistent"]), n_rows - model.n_dropped_)
+        model.margin_, model.steps_ = float(learned["margin"]), tuple(learned["steps"])
+        model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
+        model.n_observations_, model.n_features_in_ = n_rows, len(model.goods_)
+        return model
+
+    def _utility_for(self, goods: tuple[str, ...]) -> Array:
+        """Return the utility in the order of other goods; those the fit does not know are refused."""
+        if goods == self.goods_:
+            return self.utility_
+        place = {name: i for i, name in enumerate(self.goods_)}
+        unknown = [name for name in goods if name not in place]
+        if unknown:
+            raise InvalidArgument(
+                f"goods must be among those of the fit; {len(unknown)} are not, such as {unknown[0]!r}; "
+                f"the fit knows {', '.join(self.goods_[:6])}" + (" …" if len(self.goods_) > 6 else "")
+            )
+        return self.utility_[[place[name] for name in goods]]
+
+
+def load_fit(folder: str | Path) -> CommonUtility:
+    """Return the model that `save` wrote to a folder; it predicts, scores and summarises as before.
+
+    Raises
+    ------
+    UnreadableData : the folder is not a fit, is incomplete or was changed.
+    """
+    saved = read_fit(folder)
+    check_model(saved.header, ("common",))
+    return CommonUtility._restore(saved.header, saved.parts[_UTILITY_FILE])
+
+
+def _find_excluders(regions: Regions, t: int, utility: Array) -> tuple[int, ...]:
+    """Return explained observations that exclude observation t; () if it is explained, degenerate or could join."""
+    is_held = is_consistent(regions, utility)
+    if is_held[t] or regions.kind_code[t] == DEGENERATE:
+        return ()
+    rows = np.sort(np.append(np.flatnonzero(is_held), t))
+    place = int(np.searchsorted(rows, t))
+    return tuple(int(rows[k]) for k in find_excluders(pack(regions[rows]), rows != t, place))
+
+
+def _check_observations(observations: object) -> None:
+    if not isinstance(observations, Observations):
+        raise InvalidArgument(
+            f"observations must be Observations; received {type(observations).__name__}; "
+            "build them with Observations(prices, budgets, bundles) or read_observations(path)"
+        )
+
+
+def _generator(random_state: int | np.random.Generator | None) -> tuple[np.random.Generator, int | None]:
+    """Return a generator and the seed that would make it again, None if it was given."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state, None
+    if random_state is None:
+        random_state = int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise InvalidArgument(
+            f"random_state must be None, a whole number from 0 or a numpy Generator; received {random_state!r}"
+        )
+    return np.random.default_rng(int(random_state)), int(random_state)
+
+
+@contextmanager
+def _reporting(verbose: bool) -> Iterator[Callable[[str], None]]:
+    """Yield what steps are told to: a status line where stderr is a terminal, nothing elsewhere."""
+    if not verbose:
+        yield lambda _: None
+        return
+    from rich.console import Console  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("comparing observations") as status:
+        yield status.update
