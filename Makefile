@@ -21,8 +21,9 @@ $(VENV)/.with-%: $(VENV)/.created pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(VENV)/.with-core
-	$(BIN)/stochpref simulate --observations 1000 --goods 5 --seed 0 --out demo/purchases.csv
+	$(BIN)/stochpref simulate --model common --observations 1000 --goods 5 --seed 0 --out demo/purchases.csv
 	$(BIN)/stochpref check demo/purchases.csv
+	$(BIN)/stochpref fit demo/purchases.csv --model common --out demo/fit --odd demo/odd.csv
 
 test: $(VENV)/.with-test
 	$(BIN)/python -m pytest

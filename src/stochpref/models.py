@@ -59,11 +59,17 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
     utility_ : (n,) unit vector.
     utility_interval_ : (n, 2) range of each good over 95 % of the utilities that explain as much; None if not computed.
     consistent_ : (T,) the observations it explains: each bundle is the unique optimum, with the margin.
-    n_consistent_ : how many. upper_bound_ : no utility explains more. is_optimal_ : the two are equal.
+    n_consistent_ : how many.
+    upper_bound_ : no utility explains more.
+    is_optimal_ : the two are equal.
     excluded_by_ : (T,) for an odd observation one that cannot hold together with it; -1 where no single one does.
-    corruption_ : share of odd observations. corruption_interval_ : (2,) 95 % Clopper–Pearson interval of it.
-    margin_ : γ as a number. n_dropped_ : degenerate observations left out. steps_ : what the solver did.
-    goods_ : names, in the order of utility_. seed_ : what the random numbers came from, None for a Generator.
+    corruption_ : share of odd observations.
+    corruption_interval_ : (2,) 95 % Clopper–Pearson interval of that share.
+    margin_ : γ as a number.
+    n_dropped_ : degenerate observations left out.
+    steps_ : what the solver did.
+    goods_ : names, in the order of the utility.
+    seed_ : what the random numbers came from, None for a Generator.
     last_utility_ : where Algorithm 2 ended (its answer in the paper); None for the certified solver.
 
     Notes

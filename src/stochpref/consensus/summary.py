@@ -57,7 +57,9 @@ class CommonSummary:
             lines.append(f"    {name:<12} {value:+.4f}{between}")
         if len(self.goods) > 12:
             lines.append(f"    and {len(self.goods) - 12} more goods")
+        if self.odd:
+            lines.append("  odd          the first of them, numbered from 0")
         for t, other in self.odd[:5]:
             excluded = f" cannot hold together with observation {other}" if other is not None else " is odd"
-            lines.append(f"  observation {t}{excluded}")
+            lines.append(f"    observation {t}{excluded}")
         return "\n".join(lines)
