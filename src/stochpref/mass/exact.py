@@ -110,6 +110,8 @@ def _mass_rows(
                 means, moments,
             )  # fmt: skip
             log_masses[t] = min(value - log_total, 0.0)
+            if not errors[t] < _HOPELESS:
+                continue
             for i in range(moments.shape[0]):
                 for j in range(i + 1):
                     covariance[i, j] += moments[i, j] - means[i] * means[j]
@@ -216,6 +218,30 @@ def sum_log_mass(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) ->
     return float(np.sum(values)), np.sum(gradients, axis=0)
 
 
+def _awkward_covariance(region: Regions, law: _Law) -> Array:
+    """Return Cov(u | region) of one region that the contour cannot do, by second differences along the cut.
+
+    Where that form does not apply either, Cov(u): such a region is then taken to teach nothing.
+    """
+    n = region.n_goods
+    side, slope = region.side[0], region.slope[0] / region.slope[0].max()
+    kind, pivot = int(region.kind_code[0]), int(region.pivot[0])
+    if not _turns_away(law.h, side, slope, kind, pivot):
+        return vmf_covariance(law.h)
+    # log ∫ exp(h·u) du varies over h on scales of 1 or more, since |u| = 1, and is known to about 1e-13.
+    step = 5e-3 * np.eye(n)
+
+    def log_integral(shift: Array) -> float:
+        return obtuse_log_integral(law.h + shift, side, slope, kind, pivot)[0]
+
+    covariance = np.empty((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            mixed = [log_integral(a * step[i] + b * step[j]) * a * b for a in (1, -1) for b in (1, -1)]
+            covariance[i, j] = covariance[j, i] = sum(mixed) / (4 * 5e-3**2)
+    return covariance
+
+
 def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Array:
     """Return (n, n) minus the Hessian of Σ log-mass in h: Σ_t Cov(u) - Cov(u | region t)."""
     law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
@@ -223,12 +249,14 @@ def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1
     lower = np.zeros((n_groups, n, n))
 
     def group(start: int, stop: int) -> None:
-        size = stop - start
+        part, size = regions.rows(start, stop), stop - start
+        errors = np.empty(size)
         _mass_rows(
-            law.h, regions.kind_code[start:stop], regions.side[start:stop], regions.slope[start:stop],
-            regions.pivot[start:stop], law.log_total, law.mean, law.rules, tolerance, np.empty(size), np.empty(size),
-            np.empty((size, n)), lower[start // GROUP], 0, size,
+            law.h, part.kind_code, part.side, part.slope, part.pivot, law.log_total, law.mean, law.rules, tolerance,
+            np.empty(size), errors, np.empty((size, n)), lower[start // GROUP], 0, size,
         )  # fmt: skip
+        for t in np.flatnonzero(~(errors < _HOPELESS)).tolist():
+            lower[start // GROUP] += np.tril(_awkward_covariance(part.rows(t, t + 1), law))
 
     for_blocks(group, len(regions), GROUP)
     total = np.sum(lower, axis=0)
