@@ -116,7 +116,7 @@ def test_explanations(data: sp.Observations, fitted: sp.CommonUtility) -> None:
     odd = int(np.flatnonzero(~fitted.consistent_)[0])
     assert f"together with observation {fitted.excluded_by_[odd]}" in str(fitted.explain(odd))
     assert str(fitted.explain(odd, data[: odd + 1])).startswith(f"observation {odd} is odd")
-    with pytest.raises(sp.InvalidArgument, match="t must be between 0 and 299"):
+    with pytest.raises(sp.InvalidArgument, match="t must be a whole number between 0 and 299"):
         fitted.explain(300)
 
 
@@ -225,7 +225,7 @@ def test_degenerate_observations_are_refused_or_dropped() -> None:
     [
         ({"solver": "magic"}, "solver must be one of certified, annealing; received 'magic'"),
         ({"centre": "mean"}, "centre must be one of"),
-        ({"degenerate": "keep"}, "degenerate must be one of"),
+        ({"degenerate": "keep"}, "degenerate must be 'refuse' or 'drop'"),
         ({"margin": -1.0}, "margin must be finite and not negative"),
         ({"margin": "wide"}, "'theorem'; received 'wide'"),
         ({"random_state": -1}, "random_state must be"),
@@ -305,3 +305,60 @@ def test_command_line_exit_codes(tmp_path: Path, purchases: Path) -> None:
     assert "not proven optimal" in unproven.stderr
     assert run("fit", tmp_path / "none.csv", "--out", tmp_path / "fit").exit_code == 2
     assert run(*arguments, "--margin", "wide").exit_code == 2
+
+
+@pytest.mark.parametrize("n", [30, 31, 60])
+def test_every_number_of_linked_goods_has_a_centre(n: int) -> None:
+    rng = np.random.default_rng(0)
+    prices, budgets = rng.uniform(1, 2, (400, n)), rng.uniform(1, n, 400)
+    observations = sp.Observations(prices, budgets, sp.choose(np.abs(rng.standard_normal(n)), prices, budgets))
+    assert sp.CommonUtility(random_state=0).fit(observations).is_optimal_
+
+
+def test_a_large_margin_is_searched_with_the_right_count() -> None:
+    """Counting with the margin of the vector before the move claimed 14 where 9 held."""
+    rng = np.random.default_rng(22)
+    prices = rng.uniform(1, 2, (40, 3))
+    budgets = prices.sum(axis=1) * rng.uniform(0.1, 0.9, 40)
+    is_odd = rng.random(40) < 0.3
+    utilities = np.where(is_odd[:, None], rng.standard_normal((40, 3)), [0.6, 0.6, 0.5])
+    observations = sp.Observations(prices, budgets, sp.choose(utilities, prices, budgets))
+    regions = sp.Regions.of(observations)
+    best = regions.contains(rng.standard_normal((20_000, 3)), margin=0.2, strict=True).sum(axis=1).max()
+    for seed in range(6):
+        assert sp.CommonUtility(margin=0.2, random_state=seed).fit(observations).n_consistent_ >= best
+
+
+def test_bad_settings_and_edited_fits_are_refused(tmp_path: Path, data: sp.Observations) -> None:
+    with pytest.raises(sp.InvalidArgument, match="effort must be an Effort"):
+        sp.CommonUtility(effort=5).fit(data)
+    with pytest.raises(sp.InvalidArgument, match="core_size of Effort must be at least 1"):
+        Effort(core_size=-1)
+    model = sp.CommonUtility(random_state=0).fit(data)
+    with pytest.raises(sp.InvalidArgument, match="whole number"):
+        model.explain(1.5)  # type: ignore[arg-type]
+    model.save(tmp_path / "fit")
+    header = json.loads((tmp_path / "fit" / "fit.json").read_text())
+    for name in ("files", "settings", "data", "seed"):
+        kept = {key: value for key, value in header.items() if key != name}
+        (tmp_path / "fit" / "fit.json").write_text(json.dumps(kept))
+        with pytest.raises(sp.UnreadableData, match=f"lacks {name}"):
+            sp.load_fit(tmp_path / "fit")
+    header["settings"]["flavour"] = "vanilla"
+    (tmp_path / "fit" / "fit.json").write_text(json.dumps(header))
+    with pytest.raises(sp.UnreadableData, match="changed by hand"):
+        sp.load_fit(tmp_path / "fit")
+
+
+def test_odd_customers_are_named_as_in_the_file(tmp_path: Path) -> None:
+    rows = ["observation,good,price,quantity,budget"]
+    for name, bought in (("Z9", (1, 0)), ("A1", (0, 1)), ("Q", (1, 0))):
+        rows += [f"{name},tea,1,{bought[0]},1", f"{name},rum,1,{bought[1]},1"]
+    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
+    result = CliRunner().invoke(
+        cli.app, ["fit", str(tmp_path / "p.csv"), "--out", str(tmp_path / "fit"), "--odd", str(tmp_path / "odd.csv")]
+    )
+    assert result.exit_code == 0
+    assert "observation A1 cannot hold together with observation" in result.stdout
+    with (tmp_path / "odd.csv").open() as stream:
+        assert {row["observation"] for row in csv.DictReader(stream)} == {"A1"}

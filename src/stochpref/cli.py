@@ -252,11 +252,10 @@ def fit(
     """  # noqa: D301
     with _exit_codes():
         from stochpref.models import CommonUtility  # noqa: PLC0415
-        from stochpref.readers import read_observations  # noqa: PLC0415
+        from stochpref.readers import scan  # noqa: PLC0415
 
-        data = read_observations(
-            file, layout=layout.value, columns=_columns(column or []), budget=budget.value, caps=cap
-        )
+        found = scan(file, layout=layout.value, columns=_columns(column or []), budget=budget.value, caps=cap)
+        data = found.accept()
         fitted = CommonUtility(
             margin=_margin(margin),
             solver=solver.value,
@@ -266,7 +265,7 @@ def fit(
             verbose=True,
         ).fit(data)
         fitted.save(out)
-        summary = fitted.summary()
+        summary = fitted.summary(found.labels)
         if as_json:
             content = {"version": __version__, "model": model.value, "seed": seed, **summary.as_dict()}
             typer.echo(json.dumps(content, indent=2))
@@ -274,7 +273,7 @@ def fit(
             typer.echo(str(summary))
         typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
         if odd is not None:
-            _write_odd(fitted, odd)
+            _write_odd(fitted, found.labels, odd)
     if not fitted.is_optimal_:
         typer.echo(
             f"not proven optimal: {fitted.n_consistent_:,} consistent, at most {fitted.upper_bound_:,}", err=True
@@ -290,7 +289,7 @@ def _margin(text: str) -> float | str:
         return text
 
 
-def _write_odd(fitted: CommonUtility, path: Path) -> None:
+def _write_odd(fitted: CommonUtility, labels: tuple[str, ...], path: Path) -> None:
     """Write one row for each good that puts an odd observation at odds with the utility."""
     import csv  # noqa: PLC0415
     import io  # noqa: PLC0415
@@ -306,9 +305,8 @@ def _write_odd(fitted: CommonUtility, path: Path) -> None:
     odd = np.flatnonzero(~fitted.consistent_)
     for t in odd:
         why = fitted.explain(int(t))
-        # Observations are numbered from 1 in files, as write_observations does.
-        other = " ".join(str(s + 1) for s in why.excluded_by)
-        start = [why.observation + 1, why.customer or "", why.kind, other]
+        other = " ".join(labels[s] for s in why.excluded_by)
+        start = [labels[why.observation], why.customer or "", why.kind, other]
         for item in why.at_odds:
             table.writerow([*start, *(getattr(item, field) for field in fields)])
         if not why.at_odds:

@@ -75,6 +75,11 @@ def read_fit(folder: str | Path) -> SavedFit:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else None
         raise UnreadableData(f"{home}: a fit must have format {FORMAT}; found {found}; read it with its own version")
+    missing = [name for name in ("model", "version", "settings", "seed", "data", "files") if name not in header]
+    if missing or not isinstance(header["files"], dict):
+        raise UnreadableData(
+            f"{home / HEADER} is incomplete: it lacks {', '.join(missing) or 'files'}; save the fit again"
+        )
     parts = {}
     for name, expected in header["files"].items():
         text = _read(home / Path(name).name, home)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Self
@@ -26,7 +26,7 @@ from stochpref.consensus.margins import widen
 from stochpref.consensus.objective import is_consistent, pack, resolve_margin
 from stochpref.consensus.solving import Effort, Solution, solve
 from stochpref.consensus.summary import CommonSummary
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.fits import as_setting, check_model, data_hash, read_fit, write_fit
 from stochpref.observations import Menus, Observations
 from stochpref.prediction import consistency
@@ -35,7 +35,6 @@ from stochpref.regions import Regions, usable_rows
 Array = NDArray[np.float64]
 
 SOLVERS: Final = ("certified", "annealing")
-_DEGENERATE: Final = ("refuse", "drop")
 _UTILITY_FILE: Final = "utility.json"
 
 
@@ -109,10 +108,12 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         for value, argument, allowed in (
             (self.solver, "solver", SOLVERS),
             (self.centre, "centre", CENTRES),
-            (self.degenerate, "degenerate", _DEGENERATE),
         ):
             if value not in allowed:
                 raise InvalidArgument(f"{argument} must be one of {', '.join(allowed)}; received {value!r}")
+        for record, argument, wanted in ((self.effort, "effort", Effort), (self.annealing, "annealing", Annealing)):
+            if record is not None and not isinstance(record, wanted):
+                raise InvalidArgument(f"{argument} must be an {wanted.__name__} or None; received {record!r}")
         regions = Regions.of(observations)
         rows = usable_rows(regions, self.degenerate)
         self.margin_ = resolve_margin(self.margin, observations.n_goods, rows.size)
@@ -206,8 +207,8 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         if data is None:
             raise InvalidArgument("a loaded fit does not hold its data; pass observations to explain")
         _check_observations(data)
-        if not -len(data) <= t < len(data):
-            raise InvalidArgument(f"t must be between 0 and {len(data) - 1}; received {t}")
+        if not isinstance(t, int | np.integer) or not -len(data) <= t < len(data):
+            raise InvalidArgument(f"t must be a whole number between 0 and {len(data) - 1}; received {t!r}")
         t = int(t) % len(data)
         regions = self._regions if data is fitted else Regions.of(data)
         is_own = data is fitted or data_hash(data) == self.data_hash_
@@ -218,8 +219,8 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
             others = _find_excluders(regions, t, utility)
         return explain(data, regions, t, utility, self.margin_, others)
 
-    def summary(self) -> CommonSummary:
-        """Return what was learned, printable."""
+    def summary(self, labels: Sequence[str] | None = None) -> CommonSummary:
+        """Return what was learned, printable; `labels` name the observations, which are numbered from 0 otherwise."""
         check_is_fitted(self)
         ranges = self.utility_interval_
         goods = tuple(
@@ -231,8 +232,9 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
             )
             for i in np.argsort(-self.utility_, kind="stable")
         )
+        names = range(self.n_observations_) if labels is None else labels
         odd = tuple(
-            (int(t), int(self.excluded_by_[t]) if self.excluded_by_[t] >= 0 else None)
+            (names[t], names[self.excluded_by_[t]] if self.excluded_by_[t] >= 0 else None)
             for t in np.flatnonzero(~self.consistent_)[:100]
         )
         return CommonSummary(
@@ -332,7 +334,12 @@ def load_fit(folder: str | Path) -> CommonUtility:
     """
     saved = read_fit(folder)
     check_model(saved.header, ("common",))
-    return CommonUtility._restore(saved.header, saved.parts[_UTILITY_FILE])
+    try:
+        return CommonUtility._restore(saved.header, saved.parts[_UTILITY_FILE])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UnreadableData(
+            f"{folder}: the fit was changed by hand or by another version: {error!r}; save it again"
+        ) from None
 
 
 def _find_excluders(regions: Regions, t: int, utility: Array) -> tuple[int, ...]:

@@ -77,7 +77,7 @@ def _n_sweeps(n_linked: int) -> int:
 def _sample_group(
     cell: Cell, goods: NDArray[np.intp], start: Array, *, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Return the mean direction (d,) of a group of linked goods and (k, d) directions."""
+    """Return the mean direction (d,) of a group of linked goods and (_N_SAMPLES, d) directions."""
     links = cell.log_ratio[np.ix_(goods, goods)]
     with np.errstate(over="ignore"):  # a ratio beyond all doubles binds nothing
         ratio, inverse = np.exp(links), np.exp(-links.T)
@@ -85,15 +85,17 @@ def _sample_group(
     is_positive, is_negative = cell.is_positive[goods], cell.is_negative[goods]
     n_sweeps = _n_sweeps(goods.size)
     total, thinned = np.zeros(goods.size), []
-    for first in range(-n_sweeps // 5, n_sweeps, _CHUNK):
+    wanted = np.linspace(0, n_sweeps - 1, _N_SAMPLES).astype(np.int64)  # there are at least 500 sweeps
+    burn_in = _CHUNK * -(-n_sweeps // (5 * _CHUNK))
+    for first in range(-burn_in, n_sweeps, _CHUNK):
         directions = np.empty((_CHUNK, goods.size))
         uniforms = rng.random((_CHUNK, goods.size))
         _sweep_ball(u, ratio, inverse, is_positive, is_negative, uniforms, directions)
         if first >= 0:
             total += directions.sum(axis=0)
-            thinned.append(directions[:: max(1, n_sweeps // _N_SAMPLES)])
+            thinned.append(directions[wanted[(first <= wanted) & (wanted < first + _CHUNK)] - first])
     kept = np.concatenate(thinned)
-    return total / np.linalg.norm(total) * np.linalg.norm(kept.mean(axis=0)), kept[-_N_SAMPLES:]
+    return total / np.linalg.norm(total) * np.linalg.norm(kept.mean(axis=0)), kept
 
 
 def _mean_length(n_goods: int) -> float:
@@ -128,7 +130,7 @@ def bayes_point(cell: Cell, *, rng: np.random.Generator) -> Centre:
             continue
         mean, directions = _sample_group(cell, goods, start, rng=rng)
         utility[goods] = _mean_length(goods.size) * mean
-        samples[:, goods] = directions * lengths[: directions.shape[0], None]
+        samples[:, goods] = directions * lengths[:, None]
     return Centre(_unit(utility, start), samples / np.linalg.norm(samples, axis=1, keepdims=True))
 
 

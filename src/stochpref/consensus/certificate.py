@@ -4,8 +4,8 @@
 
 Observations that exclude each other two by two (a clique of conflicts) hold at most one consistent observation; those
 of a cycle of differences that closes too early hold at most all but one. Kept observations are given odd ones to
-exclude: first by a largest matching along conflicts, then by letting further odd ones join a pair they conflict with
-throughout, then by cycles through kept observations that are still free. Where every odd one finds a place, the kept
+exclude: first by a largest matching along conflicts, then by cycles through kept observations that are still free, then
+by letting further odd ones join a pair they conflict with throughout. Where every odd one finds a place, the kept
 number is the largest there is; every one left over raises the bound by one.
 """
 
@@ -30,12 +30,10 @@ class Certificate(NamedTuple):
 
     upper_bound : no utility is consistent with more observations.
     witness : (T,) for an odd observation, a kept one that conflicts with it; -1 where none does.
-    n_cycles : how many odd observations are excluded only by several kept ones together.
     """
 
     upper_bound: int
     witness: Indices
-    n_cycles: int
 
 
 @compiled_reordering
@@ -198,17 +196,16 @@ def certify(packed: Packed, is_kept: Mask) -> Certificate:
     witness[odd[is_matched]] = kept[mate_of_odd[is_matched]]
     waiting = odd[~is_matched]
     if not waiting.size:
-        return Certificate(int(kept.size), witness, 0)
+        return Certificate(int(kept.size), witness)
     is_free = is_kept.copy()
     is_free[witness[odd[is_matched]]] = False
     left = _pack_cycles(packed, is_free, waiting.tolist())
-    n_cycles = waiting.size - len(left)
     first = np.concatenate([kept[is_free[kept] | (mate_of_kept >= 0)], np.full(len(left), -1)])
     following = np.full(is_kept.size, -1)
     following[witness[odd[is_matched]]] = odd[is_matched]
     n_new = _join_cliques(packed, np.array(left, np.int64), is_kept, first, following)
     _find_partners(packed, kept, waiting, witness)
-    return Certificate(int(kept.size) + n_new, witness, n_cycles)
+    return Certificate(int(kept.size) + n_new, witness)
 
 
 def find_excluders(packed: Packed, is_kept: Mask, t: int) -> tuple[int, ...]:

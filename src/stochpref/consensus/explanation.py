@@ -22,8 +22,9 @@ class GoodAtOdds:
     good : its name.
     bought, expected : quantities, observed and under the utility.
     worth : u/a, utility per unit of money.
-    threshold : what the worth would have to be above (bought in full), below (not bought) or at (bought in part).
-    gap : by how much it misses, as a share of the largest worth on the menu.
+    threshold : what the worth would have to be above (bought in full, or in part: above 0) or below (not bought),
+        before any margin.
+    gap : by how much it misses, the margin included, as a share of the largest worth on the menu.
     """
 
     good: str
@@ -34,7 +35,7 @@ class GoodAtOdds:
     gap: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
     """Why an observation agrees with a utility or not.
 
@@ -43,7 +44,8 @@ class Explanation:
     is_consistent : the bundle is the unique optimum (with the fit's margin).
     shadow_price : of money, read off the bundle; None for a degenerate observation.
     at_odds : the goods that break the inequalities, the worst first.
-    excluded_by : observations the utility explains that cannot all hold together with this one; () if there are none.
+    excluded_by : observations the utility explains (without a margin) that cannot all hold together with this one; ()
+        if there are none.
     expected : (n,) the bundle the utility would have bought.
     """
 

@@ -160,6 +160,7 @@ def widen(
         candidates.append(_drop_until_wide(regions, kept, solution.utility, margin))
     if is_consistent(regions, candidates[-1], margin).sum() < solution.upper_bound and effort.n_chains:
         starts = np.tile(candidates[-1], (effort.n_chains, 1))
+        starts[1::2] = rng.standard_normal(starts[1::2].shape)  # every other chain looks elsewhere
         packed = pack(regions)
         candidates += list(cool(packed, starts, rng=rng, margin=margin / regions.price_scale, n_sweeps=effort.n_sweeps))
     counts = [int(is_consistent(regions, u, margin).sum()) for u in candidates]

@@ -124,6 +124,16 @@ def _move(
 
 
 @compiled
+def _count_held(packed: Packed, u: Array, least: float) -> int:
+    """Return how many regions hold u with the margin: those whose interval in the first good holds it."""
+    count = 0
+    for t in range(packed.pivot.shape[0]):
+        low, high = _interval(packed, t, 0, u, least)
+        count += low < u[0] < high
+    return count
+
+
+@compiled
 def _cool(packed: Packed, u: Array, margin: float, betas: Array, uniforms: Array, best: Array) -> int:
     """Run one chain; the best utility is written to `best` and its count returned."""
     n = u.shape[0]
@@ -135,6 +145,8 @@ def _cool(packed: Packed, u: Array, margin: float, betas: Array, uniforms: Array
         for i in range(n):
             least = margin * np.sqrt(np.sum(u * u))
             count = _move(packed, i, u, least, betas[sweep], uniforms[sweep, i], ends, steps)
+            if margin > 0.0:  # the move changed |u|, and with it what the margin asks of every observation
+                count = _count_held(packed, u, margin * np.sqrt(np.sum(u * u)))
             if count > record:
                 record = count
                 best[:] = u

@@ -88,8 +88,9 @@ def _cliques(conflict: Mask) -> list[list[int]] | None:
 
 
 def _constraint(groups: list[list[int]], limits: list[int], n_rows: int) -> LinearConstraint:
-    rows = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    columns = np.concatenate([np.asarray(group) for group in groups])
+    # 32-bit indices: the solver behind older versions of SciPy takes no others.
+    rows = np.repeat(np.arange(len(groups), dtype=np.int32), [len(group) for group in groups])
+    columns = np.concatenate([np.asarray(group, dtype=np.int32) for group in groups])
     matrix = csr_array((np.ones(columns.size), (rows, columns)), shape=(len(groups), n_rows))
     return LinearConstraint(matrix, -np.inf, np.array(limits, float))
 

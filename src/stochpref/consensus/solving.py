@@ -10,7 +10,7 @@ to `Effort.largest_direct` observations.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from stochpref.consensus.program import LARGEST as LARGEST_PROGRAMME
 from stochpref.consensus.program import solve_programme
 from stochpref.consensus.relaxation import LARGEST as LARGEST_RELAXATION
 from stochpref.consensus.relaxation import relax
+from stochpref.errors import InvalidArgument
 from stochpref.regions import Regions
 
 Report = Callable[[str], None]
@@ -49,6 +50,12 @@ class Effort:
     seconds: float = 20.0
     core_size: int = 2_000
     largest_direct: int = 20_000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, least = getattr(self, field.name), 1 if field.name == "core_size" else 0
+            if not value >= least:
+                raise InvalidArgument(f"{field.name} of Effort must be at least {least}; received {value!r}")
 
 
 class Solution(NamedTuple):

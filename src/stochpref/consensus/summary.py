@@ -32,7 +32,7 @@ class CommonSummary:
     corruption_interval: tuple[float, float]
     margin: float
     goods: tuple[tuple[str, float, float | None, float | None], ...]
-    odd: tuple[tuple[int, int | None], ...]
+    odd: tuple[tuple[int | str, int | str | None], ...]
     steps: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -58,7 +58,8 @@ class CommonSummary:
         if len(self.goods) > 12:
             lines.append(f"    and {len(self.goods) - 12} more goods")
         if self.odd:
-            lines.append("  odd          the first of them, numbered from 0")
+            numbering = ", numbered from 0" if isinstance(self.odd[0][0], int) else ""
+            lines.append(f"  odd          the first of them{numbering}")
         for t, other in self.odd[:5]:
             excluded = f" cannot hold together with observation {other}" if other is not None else " is odd"
             lines.append(f"    observation {t}{excluded}")

@@ -61,6 +61,7 @@ class Scan:
     bad : the rows that break a rule, in order; one observation may have several.
     layout : "long", "wide" or "pabulib".
     counting : how rows are numbered, in words.
+    labels : the source's own names of the observations kept; their numbers from 1 where it has none.
     locate : position among the observations kept -> "row 7 (observation 3)"; costs a second pass over a text file.
     """
 
@@ -70,12 +71,22 @@ class Scan:
     bad: tuple[BadRow, ...]
     layout: str
     counting: str
+    labels: tuple[str, ...]
     locate: Callable[[int], str]
 
     @property
     def n_bad(self) -> int:
         """Number of observations that break a rule."""
         return len({row.position for row in self.bad})
+
+    def accept(self, *, skip_bad: bool = False) -> Observations:
+        """Return the observations, refusing bad ones unless they are to be left out, which is logged."""
+        if self.observations is None or (self.bad and not skip_bad):
+            remedy = "correct them or leave them out: skip_bad (--skip-bad)"
+            _refuse(self.source, self.bad, self.describe_bad(), remedy)
+        if self.bad:
+            logger.warning("%s: left out %s", self.source, self.describe_bad())
+        return self.observations
 
     def describe_bad(self, limit: int = 3) -> str:
         """Return the broken rules as text, each with its first rows and the remedy."""
@@ -117,14 +128,7 @@ def read_observations(
     In long data an (observation, good) pair that does not occur, or has an empty price, was not on offer. Observations
     and goods keep their order of first appearance.
     """
-    result = scan(source, layout=layout, columns=columns, budget=budget, caps=caps)
-    if result.observations is None or (result.bad and not skip_bad):
-        _refuse(
-            result.source, result.bad, result.describe_bad(), "correct them or leave them out: skip_bad (--skip-bad)"
-        )
-    if result.bad:
-        logger.warning("%s: left out %s", result.source, result.describe_bad())
-    return result.observations
+    return scan(source, layout=layout, columns=columns, budget=budget, caps=caps).accept(skip_bad=skip_bad)
 
 
 def scan(
@@ -152,6 +156,7 @@ def scan(
         bad=bad,
         layout=draft.layout,
         counting=draft.counting,
+        labels=tuple(draft.labels[t] or str(t + 1) for t in kept.tolist()),
         locate=locate,
     )
 
