@@ -75,6 +75,14 @@ def test_uniform_utilities_leave_the_direction_open() -> None:
     assert "not identified" in fit.message
 
 
+def test_a_plateau_is_not_a_maximum() -> None:
+    """Twenty buy one good and one another, at equal prices: the likelihood rises to a level, not to a top."""
+    bundles = [[1.0, 0.0, 0.0]] * 20 + [[0.0, 1.0, 0.0]]
+    fit = sp.fit_maximum_likelihood(sp.Observations(np.ones((21, 3)), [1.0] * 21, bundles))
+    assert fit.status == "flat"
+    assert "not identified" in str(fit)
+
+
 def test_edge_cases_give_an_answer_or_a_clear_error() -> None:
     everything = sp.Observations(np.ones((5, 3)), [9.0] * 5, np.ones((5, 3)))
     assert sp.fit_maximum_likelihood(everything).status == "separable"

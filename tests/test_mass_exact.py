@@ -62,6 +62,31 @@ def test_probabilities_of_all_bundles_sum_to_one(law: str) -> None:
         assert abs(np.exp(masses.log_mass).sum() - 1) < 1e-9, (n, kappa, law)
 
 
+def test_prices_far_apart_hide_nothing() -> None:
+    """Ratios up to 10,000: a dear good's narrow threshold inside a cheap good's wide one."""
+    rng = np.random.default_rng(17)
+    for _ in range(100):
+        n, kappa = int(rng.integers(2, 6)), float(10 ** rng.uniform(-2, 3))
+        menus = sp.Menus(10 ** rng.uniform(0, 4, (1, n)), [10 ** rng.uniform(0, 4)])
+        masses = exact_log_mass(sp.Regions.of(optimal_bundles(menus)), kappa * random_direction(n, rng))
+        assert abs(np.exp(masses.log_mass).sum() - 1) < 1e-9, (menus.prices, menus.budgets, kappa)
+    # Two goods as an arc: the pivot costs 1, the good not bought 400.
+    regions = sp.Regions.of(sp.Observations([[1.0, 400.0]], [0.5], [[0.5, 0.0]]))
+    mean = np.arctan2(0.6, 0.8)
+    expected = np.log(arc_probability(-np.pi / 2, np.arctan2(400, 1), mean, 1.0))
+    assert sp.log_mass(regions, [0.8, 0.6], 1.0)[0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_certain_tight_region_has_a_finite_gradient() -> None:
+    regions = sp.Regions.of(sp.Observations([[1.0, 2.0, 1.5]], [1.0], [[1.0, 0.0, 0.0]]))
+    assert regions.kind[0] == "tight"
+    mu = unit([1.0, 0.1, 0.1])
+    for kappa in (200.0, 800.0, 1e4, 1e5):
+        masses = sp.log_mass(regions, mu, kappa, gradient=True, full=True)
+        assert np.abs(masses.gradient).max() < 1e-6
+        assert np.isfinite(observed_information(regions, kappa * mu)).all()
+
+
 def arc_probability(low: float, high: float, mean: float, kappa: float) -> float:
     """Probability of an arc under the von Mises law, by direct integration."""
     value, _ = quad(lambda t: np.exp(kappa * (np.cos(t - mean) - 1)), low, high, epsabs=0, epsrel=1e-12, limit=500)

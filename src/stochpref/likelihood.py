@@ -42,6 +42,7 @@ class MaximumLikelihood:
     covariance : (n, n) of h = κμ, the inverse of the observed information.
     log_likelihood, aic, bic : of the n parameters h.
     status : "converged"; "separable" if κ grows without bound, because one common utility explains everybody;
+        "flat" if the likelihood does not fall around its maximum, so that κ or some goods stay open;
         "uniform" if the direction is not identified, because κ = 0 is not rejected at 5 %; "not converged".
     message : what to make of the status.
     n_evaluations : of the likelihood and its gradient.
@@ -134,7 +135,9 @@ def _maximise(regions: Regions, start: Array, tolerance: float) -> OptimizeResul
     )
 
 
-def _judge(result: OptimizeResult, h: Array, regions: Regions, log_likelihood: float) -> tuple[str, str]:
+def _judge(
+    result: OptimizeResult, h: Array, covariance: Array, regions: Regions, log_likelihood: float
+) -> tuple[str, str]:
     n, kappa = len(h), float(np.linalg.norm(h))
     # A direction inside every region makes all of them certain as κ grows: the likelihood has no maximum.
     if kappa >= 0.5 * _MAX_CONCENTRATION or (kappa > 0 and regions.contains(h, strict=True).all()):
@@ -145,6 +148,12 @@ def _judge(result: OptimizeResult, h: Array, regions: Regions, log_likelihood: f
     if float(np.linalg.norm(result.jac)) > 1e-5:
         return "not converged", f"not converged: gradient {float(np.linalg.norm(result.jac)):.1e} an observation"
     gain = log_likelihood - sum_log_mass(regions, np.zeros(n))[0]
+    spread = float(np.sqrt(h @ covariance @ h)) / kappa if kappa > 0 else np.nan
+    if 2 * gain >= chi2.ppf(0.95, n) and not spread < kappa:  # a small gradient cannot tell a plateau from a maximum
+        return "flat", (
+            f"not identified: the likelihood is flat around its maximum (standard error {spread:.2g} on a concentration of "
+            f"{kappa:.3g}); the data say only that the concentration is large, or do not reach every good"
+        )
     if 2 * gain < chi2.ppf(0.95, n):
         return "uniform", (
             f"direction not identified: a concentration of zero is not rejected (twice the gain in log-likelihood is "
@@ -178,10 +187,10 @@ def fit_maximum_likelihood(
     result = _maximise(regions, h, tolerance)
     h = np.asarray(result.x, dtype=np.float64)
     log_likelihood = -float(result.fun) * len(regions)
-    status, message = _judge(result, h, regions, log_likelihood)
+    covariance = _inverse(observed_information(regions, h, tolerance=tolerance))
+    status, message = _judge(result, h, covariance, regions, log_likelihood)
     n, kappa = len(h), float(np.linalg.norm(h))
     direction = h / kappa if kappa > 0 else np.full(n, np.nan)
-    covariance = _inverse(observed_information(regions, h, tolerance=tolerance))
     along = np.outer(direction, direction)
     across = (np.eye(n) - along) / kappa if kappa > 0 else np.full((n, n), np.nan)
     return MaximumLikelihood(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.bessel import log_normaliser, mean_resultant_length
-from stochpref.classification import ABOVE, BELOW, DEGENERATE, SLACK, TIGHT
+from stochpref.classification import ABOVE, ABSENT, BELOW, DEGENERATE, SLACK, TIGHT
 from stochpref.engines import compiled, for_blocks
 from stochpref.errors import InvalidArgument
 from stochpref.mass.integrator import MAX_CONTOUR, NODE_ROWS, observation_mass
@@ -36,7 +36,10 @@ _FALLBACK_SEED = 20_240_229
 
 
 class Masses(NamedTuple):
-    """Log-masses (T,), estimates of their absolute errors (T,), and gradients in h (T, n) or None."""
+    """Log-masses (T,), estimates of their absolute errors (T,), and gradients in h (T, n) or None.
+
+    An error beyond 1e-3 says that neither contour would do and the mass was sampled.
+    """
 
     log_mass: Array
     error: Array
@@ -101,7 +104,7 @@ def _mass_rows(
             log_masses[t], errors[t] = 0.0, 0.0
             means[:] = mean_total
         else:
-            scaled[:] = slope[t] / np.max(slope[t])  # only ratios of prices matter
+            scaled[:] = slope[t] / np.max(np.where(side[t] == ABSENT, 0.0, slope[t]))  # only ratios of prices matter
             if _turns_away(h, side[t], scaled, kind[t], pivot[t]):
                 log_masses[t], errors[t] = np.nan, np.inf  # left to `obtuse`
                 continue
@@ -187,7 +190,8 @@ def _awkward_mass(region: Regions, law: _Law, gradient: bool) -> tuple[float, fl
             mean[i] = (ends[0] - ends[1]) / (2 * step)
         return min(value - law.log_total, 0.0), error, mean
     sample = sampled_log_mass(region, law.h, n_draws=_FALLBACK_DRAWS, rng=np.random.default_rng(_FALLBACK_SEED))
-    return min(float(sample.log_mass[0]), 0.0), float(sample.error[0]), sample.mean[0]
+    # Three standard errors: an estimate of the error, not one deviation.
+    return min(float(sample.log_mass[0]), 0.0), 3 * float(sample.error[0]), sample.mean[0]
 
 
 def exact_log_mass(regions: Regions, h: ArrayLike, *, gradient: bool = False, tolerance: float = 1e-10) -> Masses:

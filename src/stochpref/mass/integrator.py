@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.classification import ABOVE, BELOW, PIVOT, TIGHT
+from stochpref.classification import ABOVE, ABSENT, BELOW, PIVOT, TIGHT
 from stochpref.engines import compiled
 from stochpref.mass.shadow import (
     CHUNK,
@@ -74,14 +74,36 @@ def place_panels(
     low_keep, high_keep = (0, 0) if pivot >= 0 else (BELOW, ABOVE)
     low = 0.0
     if price > 0.0:
-        low = find_drop(h, side, slope, pivot, q, target, max(price - reach, 0.0), width, low_keep)
+        low = find_drop(h, side, slope, pivot, q, target, max(price - reach, 0.0), -width, low_keep)
         low = min(low, price)
     high = find_drop(h, side, slope, pivot, q, target, price + reach, width, high_keep)
     edges[0], edges[1] = low * q, high * q
-    if (high - low) < 16.0 * width:
-        return 1
-    edges[1], edges[2] = 0.5 * (low + high) * q, high * q
-    return 2
+    return _grade(h, side, slope, q, edges, 1)
+
+
+@compiled
+def _grade(h: Array, side: Sides, slope: Array, q: float, edges: Array, n_panels: int) -> int:
+    """Halve panels until none is longer than 16 widths 1/a_i of a good whose threshold λ = m_i/a_i is within 9 widths.
+
+    Beyond 9 widths Φ is 1 to the last digit, or has fallen far below it as a plain Gaussian: nothing to resolve.
+    """
+    j = 0
+    while j < n_panels:
+        left, right = edges[j], edges[j + 1]
+        finest = 0.0
+        for i in range(h.shape[0]):
+            centre = q * h[i] / slope[i]
+            distance = max(left - centre, centre - right, 0.0)
+            if side[i] != ABSENT and distance * slope[i] < 9.0:
+                finest = max(finest, slope[i])
+        if (right - left) * finest > 16.0 and n_panels < MAX_PANELS // 2:
+            for i in range(n_panels, j, -1):
+                edges[i + 1] = edges[i]
+            edges[j + 1] = 0.5 * (left + right)
+            n_panels += 1
+        else:
+            j += 1
+    return n_panels
 
 
 @compiled
@@ -148,7 +170,7 @@ def _integrate(
             nodes[_SUM_RE, own] += work[OMEGA_RE + k]
             nodes[_SUM_IM, own] += work[OMEGA_IM + k]
         if n_panels > 0:
-            error += panel_error(work, edges[panel + 1] - edges[panel])
+            error += panel_error(work)
             cut += end_size(work, panel == 0 and edges[0] > 0.0, panel == n_panels - 1)
         if with_gradient:
             add_means(h, side, slope, pivot, is_tight, work, ratios, means)
@@ -181,10 +203,10 @@ def _refine_panels(
                 _fill_panel(work, nodes, 0, edges[j], edges[j + 1])
                 evaluate_chunk(h, side, slope, pivot, is_tight, work, ratios)
                 sums[j] = weigh_chunk(work, is_tight, shift)
-                errors[j] = panel_error(work, edges[j + 1] - edges[j])
+                errors[j] = panel_error(work)
             mass += sums[j]
             error += errors[j]
-        if error <= tolerance * mass or n_panels == MAX_PANELS:
+        if not error > tolerance * mass or n_panels == MAX_PANELS:
             return n_panels
         threshold = 0.5 * tolerance * mass / n_panels
         for j in range(n_panels - 1, -1, -1):
@@ -423,7 +445,7 @@ def observation_mass(
         # The same again over a wider support, in a few more panels.
         edges[0] = max(edges[0] - 0.5 * (edges[n_panels] - edges[0]), 0.0)
         edges[n_panels + 1] = edges[n_panels] + 0.7 * (edges[n_panels] - edges[0])
-        n_panels += 1
+        n_panels = _grade(h, side, slope, q0, edges, n_panels + 1)
     if not total > 0.0:
         return np.nan, np.inf
     means /= total

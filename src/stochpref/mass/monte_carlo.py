@@ -22,7 +22,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from stochpref.bessel import log_normaliser
-from stochpref.classification import ABOVE, BELOW, DEGENERATE, PIVOT, TIGHT
+from stochpref.classification import ABOVE, ABSENT, BELOW, DEGENERATE, PIVOT, TIGHT
 from stochpref.laws import VonMisesFisher, check_rng
 from stochpref.regions import Regions
 
@@ -89,7 +89,7 @@ def _draw_shadow(
     m: Array, side: NDArray[np.int8], slope: Array, kind: int, pivot: int, n_draws: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return shadow prices (k,) and log-weights (k,): integrand over a piecewise-linear density on a zoomed-in grid."""
-    top = (np.abs(m[slope > 0]).max() + 40.0) / slope[np.abs(side) != 2].min()
+    top = (np.abs(m[slope > 0]).max() + 40.0) / slope[side != ABSENT].min()
     grid = np.concatenate([[0.0], np.geomspace(1e-8 * top, top, 4 * _GRID)])
     for _ in range(3):
         values = _log_integrand(m, side, slope, kind, pivot, grid)
@@ -160,8 +160,8 @@ def sampled_log_mass(regions: Regions, h: Array, *, n_draws: int, rng: np.random
             log_masses[t], errors[t], means[t] = -np.inf, 0.0, np.nan
             continue
         if kind == TIGHT and not np.any(side == ABOVE):
-            side[:] = 2  # no money, nothing revealed
-        slope = regions.slope[t] / regions.slope[t].max()
+            side[:] = ABSENT  # no money, nothing revealed
+        slope = regions.slope[t] / regions.slope[t].max(initial=0.0, where=regions.side[t] != ABSENT)
         value, errors[t], means[t] = _sample_one(h, side, slope, kind, int(regions.pivot[t]), n_draws, rng)
         log_masses[t] = value - log_total
     return Sample(log_masses, errors, means)
