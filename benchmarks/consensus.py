@@ -1,7 +1,7 @@
 """The common utility: scores, proofs and times, each beside the paper's figure, Algorithm 2 or an optimum by others.
 
-``python -m benchmarks.consensus scores --size full`` prints what the issue asks for; without arguments every section
-runs at a small size. Sections: scores, certified, optimum, hard, times, large.
+``python -m benchmarks.consensus scores --size full`` prints the figures quoted in the documentation; without arguments
+every section runs at a small size. Sections: scores, certified, optimum, hard, times, large.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def scores(size: str) -> None:
                 f"target {TARGETS[n, T][place]}, paper {paper}"
             )
             for name, values in table.items():
-                error = np.std(values, ddof=1) / np.sqrt(len(values))
+                error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
                 print(f"    {name:<22} {np.mean(values):7.3f} +- {error:.3f} % of u*'s score ({len(values)} trials)")
             print(f"    certified optimal      {n_certified} of {n_trials}", flush=True)
 
@@ -112,11 +112,9 @@ def estimates(observations: sp.Observations, n: int, T: int, seed: int, size: st
     # Another seed than the market's: the same one would start Algorithm 2 at u* itself.
     state = 50_000 + seed
     yield "certified", sp.CommonUtility(random_state=state).fit(observations)
-    if n > 25:
-        return
     # τ chosen so that the temperature falls by the same factor, 0.9^50, in every run.
     for n_steps in (1000, 100_000) if size == "full" else (1000,):
-        if n_steps == 1000 or seed < 3:
+        if n_steps == 1000 or seed < (3 if n <= 25 else 1):
             settings = Annealing(
                 n_steps=n_steps, interval=n_steps // 50, temperature=T / 200, step_size=0.3 / np.sqrt(n)
             )

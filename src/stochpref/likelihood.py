@@ -151,8 +151,8 @@ def _judge(
     spread = float(np.sqrt(h @ covariance @ h)) / kappa if kappa > 0 else np.nan
     if 2 * gain >= chi2.ppf(0.95, n) and not spread < kappa:  # a small gradient cannot tell a plateau from a maximum
         return "flat", (
-            f"not identified: the likelihood is flat around its maximum (standard error {spread:.2g} on a concentration of "
-            f"{kappa:.3g}); the data say only that the concentration is large, or do not reach every good"
+            f"not identified: the likelihood is flat around its maximum (concentration {kappa:.3g}, standard error "
+            f"{spread:.2g}); the data say only that the concentration is large, or do not reach every good"
         )
     if 2 * gain < chi2.ppf(0.95, n):
         return "uniform", (
