@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.bessel import log_normaliser, mean_resultant_length
-from stochpref.classification import ABOVE, ABSENT, BELOW, DEGENERATE, SLACK, TIGHT
+from stochpref.classification import ABOVE, ABSENT, BELOW, DEGENERATE, TIGHT
 from stochpref.engines import compiled, for_blocks
 from stochpref.errors import InvalidArgument
-from stochpref.mass.integrator import MAX_CONTOUR, NODE_ROWS, observation_mass
+from stochpref.mass.integrator import Scratch, make_scratch, observation_mass
 from stochpref.mass.monte_carlo import cloud_log_mass, sampled_log_mass
 from stochpref.mass.obtuse import obtuse_log_integral
-from stochpref.mass.shadow import CHUNK, MAX_PANELS, WORK_SIZE
+from stochpref.mass.shadow import Cone
 from stochpref.mass.spherical import Rules, gauss_rules
 from stochpref.regions import Regions
 
@@ -46,84 +46,8 @@ class Masses(NamedTuple):
     gradient: Array | None
 
 
-@compiled
-def _reveals_nothing(kind: int, side: NDArray[np.int8]) -> bool:
-    """Tell whether every utility fits: all the money, none, was spent."""
-    return kind == TIGHT and not np.any(side == ABOVE)
-
-
-@compiled
-def _turns_away(h: Array, side: NDArray[np.int8], slope: Array, kind: int, pivot: int) -> bool:
-    """Tell whether h·u < 0 on the whole region, by more than the contour can bear.
-
-    The cone is spanned by ±e_i for goods on a side and, where money binds, by the prices; a good that is absent spans a
-    line, on which h·u takes both signs.
-    """
-    along, norm2, nearest = 0.0, 0.0, np.inf
-    for i in range(h.shape[0]):
-        if side[i] == ABOVE or side[i] == BELOW:
-            nearest = min(nearest, -side[i] * h[i])
-        elif i != pivot:
-            return False
-        along += slope[i] * h[i]
-        norm2 += slope[i] * slope[i]
-    if kind != SLACK:
-        nearest = min(nearest, -along / np.sqrt(norm2))
-    return nearest > _TURNED
-
-
-@compiled
-def _mass_rows(
-    h: Array,
-    kind: NDArray[np.int8],
-    side: NDArray[np.int8],
-    slope: Array,
-    pivot: NDArray[np.int32],
-    log_total: float,
-    mean_total: Array,
-    rules: Rules,
-    tolerance: float,
-    log_masses: Array,
-    errors: Array,
-    gradients: Array,
-    covariance: Array,
-    start: int,
-    stop: int,
-) -> None:
-    """Fill rows start..stop; add the lower triangle of Cov(u | region) to `covariance` if it is not empty."""
-    n = h.shape[0]
-    work, ratios = np.zeros(WORK_SIZE), np.empty(2 * CHUNK * n)
-    nodes, edges = np.empty((NODE_ROWS, MAX_CONTOUR)), np.empty(MAX_PANELS + 2)
-    scaled, means, moments = np.empty(n), np.empty(n), np.empty_like(covariance)
-    with_gradient = gradients.shape[0] > 0
-    for t in range(start, stop):
-        if kind[t] == DEGENERATE:
-            log_masses[t], errors[t] = -np.inf, 0.0
-            means[:] = np.nan
-        elif _reveals_nothing(kind[t], side[t]):
-            log_masses[t], errors[t] = 0.0, 0.0
-            means[:] = mean_total
-        else:
-            scaled[:] = slope[t] / np.max(np.where(side[t] == ABSENT, 0.0, slope[t]))  # only ratios of prices matter
-            if _turns_away(h, side[t], scaled, kind[t], pivot[t]):
-                log_masses[t], errors[t] = np.nan, np.inf  # left to `obtuse`
-                continue
-            value, errors[t] = observation_mass(
-                h, side[t], scaled, kind[t], pivot[t], rules, tolerance, with_gradient, work, ratios, nodes, edges,
-                means, moments,
-            )  # fmt: skip
-            log_masses[t] = min(value - log_total, 0.0)
-            if not errors[t] < _HOPELESS:
-                continue
-            for i in range(moments.shape[0]):
-                for j in range(i + 1):
-                    covariance[i, j] += moments[i, j] - means[i] * means[j]
-        if with_gradient:
-            gradients[t] = means - mean_total
-
-
-class _Law(NamedTuple):
-    """What all observations share at one h."""
+class Law(NamedTuple):
+    """What all observations share at one h: h, log ∫ exp(h·u) du over the sphere, E[u], and the rules in q."""
 
     h: Array
     log_total: float
@@ -131,10 +55,94 @@ class _Law(NamedTuple):
     rules: Rules
 
 
-def _law(h: Array, tolerance: float) -> _Law:
+class RegionArrays(NamedTuple):
+    """The arrays of `Regions`, as kernels take them."""
+
+    kind: NDArray[np.int8]
+    side: NDArray[np.int8]
+    slope: Array
+    pivot: NDArray[np.int32]
+
+
+class Output(NamedTuple):
+    """Where a kernel writes: log-masses and errors (T,), gradients (T, n) or (0, n), a covariance sum or (0, 0)."""
+
+    log_mass: Array
+    error: Array
+    gradient: Array
+    covariance: Array
+
+
+@compiled
+def _reveals_nothing(kind: int, side: NDArray[np.int8]) -> bool:
+    """Tell whether every utility fits: all the money, none, was spent."""
+    return kind == TIGHT and not np.any(side == ABOVE)
+
+
+@compiled
+def _turns_away(cone: Cone) -> bool:
+    """Tell whether h·u < 0 on the whole region, by more than the contour can bear.
+
+    The cone is spanned by ±e_i for goods on a side and, where money binds, by the prices; a good that is absent spans a
+    line, on which h·u takes both signs.
+    """
+    along, norm2, nearest = 0.0, 0.0, np.inf
+    for i in range(cone.h.shape[0]):
+        if cone.side[i] == ABOVE or cone.side[i] == BELOW:
+            nearest = min(nearest, -cone.side[i] * cone.h[i])
+        elif i != cone.pivot:
+            return False
+        along += cone.slope[i] * cone.h[i]
+        norm2 += cone.slope[i] * cone.slope[i]
+    if cone.pivot >= 0 or cone.is_tight:
+        nearest = min(nearest, -along / np.sqrt(norm2))
+    return nearest > _TURNED
+
+
+@compiled
+def _cone(h: Array, kind: int, side: NDArray[np.int8], slope: Array, pivot: int) -> Cone:
+    """Return one observation as the kernels read it; only ratios of prices matter, so the largest is scaled to 1."""
+    largest = np.max(np.where(side == ABSENT, 0.0, slope))
+    # All spent on everything on offer reveals only that what was bought is wanted, as if money were left.
+    is_tight = bool(kind == TIGHT and np.any(side == BELOW))
+    return Cone(h, side, slope / largest, pivot, is_tight)
+
+
+@compiled
+def _mass_rows(
+    law: Law, regions: RegionArrays, tolerance: float, out: Output, scratch: Scratch, start: int, stop: int
+) -> None:
+    """Fill rows start..stop of `out`; add the lower triangle of Cov(u | region) to its covariance if wanted."""
+    means, moments = scratch.means, scratch.moments
+    for t in range(start, stop):
+        kind, side = regions.kind[t], regions.side[t]
+        if kind == DEGENERATE:
+            out.log_mass[t], out.error[t] = -np.inf, 0.0
+            means[:] = np.nan
+        elif _reveals_nothing(kind, side):
+            out.log_mass[t], out.error[t] = 0.0, 0.0
+            if means.shape[0] > 0:
+                means[:] = law.mean
+        else:
+            cone = _cone(law.h, kind, side, regions.slope[t], regions.pivot[t])
+            if _turns_away(cone):
+                out.log_mass[t], out.error[t] = np.nan, np.inf  # left to `obtuse`
+                continue
+            value, out.error[t] = observation_mass(cone, law.rules, tolerance, scratch)
+            out.log_mass[t] = min(value - law.log_total, 0.0)
+            if not out.error[t] < _HOPELESS:
+                continue
+            for i in range(moments.shape[0]):
+                for j in range(i + 1):
+                    out.covariance[i, j] += moments[i, j] - means[i] * means[j]
+        if out.gradient.shape[0] > 0:
+            out.gradient[t] = means - law.mean
+
+
+def _law(h: Array, tolerance: float) -> Law:
     n, kappa = h.shape[0], float(np.linalg.norm(h))
     mean = h * (float(mean_resultant_length(n, kappa)) / kappa if kappa > 0 else 0.0)
-    return _Law(h, float(log_normaliser(n, kappa)) + kappa, mean, gauss_rules(n, kappa, tolerance))
+    return Law(h, float(log_normaliser(n, kappa)) + kappa, mean, gauss_rules(n, kappa, tolerance))
 
 
 def vmf_covariance(h: Array) -> Array:
@@ -147,37 +155,38 @@ def vmf_covariance(h: Array) -> Array:
     return (1 - length**2 - (n - 1) * length / kappa) * along + length / kappa * (np.eye(n) - along)
 
 
-def _masses(regions: Regions, law: _Law, tolerance: float, *, gradient: bool, spread: bool) -> Masses:
+def _fill(regions: Regions, law: Law, tolerance: float, out: Output, start: int, stop: int) -> None:
+    """Run the kernel over some rows with scratch of its own."""
+    arrays = RegionArrays(regions.kind_code, regions.side, regions.slope, regions.pivot)
+    scratch = make_scratch(regions.n_goods, out.gradient.shape[0] > 0, out.covariance.shape[0] > 0)
+    _mass_rows(law, arrays, tolerance, out, scratch, start, stop)
+
+
+def _masses(regions: Regions, law: Law, tolerance: float, *, gradient: bool, spread: bool) -> Masses:
     """Return the masses of regions, with the work spread over threads or done in this one."""
-    log_masses, errors = np.empty(len(regions)), np.empty(len(regions))
-    gradients = np.empty((len(regions) if gradient else 0, regions.n_goods))
-
-    def rows(start: int, stop: int) -> None:
-        _mass_rows(
-            law.h, regions.kind_code, regions.side, regions.slope, regions.pivot, law.log_total, law.mean, law.rules,
-            tolerance, log_masses, errors, gradients, np.empty((0, 0)), start, stop,
-        )  # fmt: skip
-
+    count, n = len(regions), regions.n_goods
+    out = Output(np.empty(count), np.empty(count), np.empty((count if gradient else 0, n)), np.empty((0, 0)))
     if spread:
-        for_blocks(rows, len(regions), GROUP)
+        for_blocks(lambda start, stop: _fill(regions, law, tolerance, out, start, stop), count, GROUP)
     else:
-        rows(0, len(regions))
-    for t in np.flatnonzero(~(errors < _HOPELESS)).tolist():
-        log_masses[t], errors[t], mean = _awkward_mass(regions.rows(t, t + 1), law, gradient)
+        _fill(regions, law, tolerance, out, 0, count)
+    for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
+        out.log_mass[t], out.error[t], mean = _awkward_mass(regions.rows(t, t + 1), law, gradient)
         if gradient:
-            gradients[t] = mean - law.mean
-    return Masses(log_masses, errors, gradients if gradient else None)
+            out.gradient[t] = mean - law.mean
+    return Masses(out.log_mass, out.error, out.gradient if gradient else None)
 
 
-def _awkward_mass(region: Regions, law: _Law, gradient: bool) -> tuple[float, float, Array]:
+def _awkward_mass(region: Regions, law: Law, gradient: bool) -> tuple[float, float, Array]:
     """Return log-mass, error and E[u | region] of one region that the contour cannot do.
 
     On the cut where that form applies, its gradient by central differences; sampled with a fixed seed otherwise.
     """
     kind, pivot = int(region.kind_code[0]), int(region.pivot[0])
-    side, slope = region.side[0], region.slope[0] / region.slope[0].max()
+    cone = _cone(law.h, kind, region.side[0], region.slope[0], pivot)
+    side, slope = cone.side, cone.slope
     value, error = np.nan, np.inf
-    if _turns_away(law.h, side, slope, kind, pivot):
+    if _turns_away(cone):
         value, error = obtuse_log_integral(law.h, side, slope, kind, pivot)
     if error < _HOPELESS and np.isfinite(value):
         mean = np.zeros_like(law.h)
@@ -222,21 +231,20 @@ def sum_log_mass(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) ->
     return float(np.sum(values)), np.sum(gradients, axis=0)
 
 
-def _awkward_covariance(region: Regions, law: _Law) -> Array:
+def _awkward_covariance(region: Regions, law: Law) -> Array:
     """Return Cov(u | region) of one region that the contour cannot do, by second differences along the cut.
 
     Where that form does not apply either, Cov(u): such a region is then taken to teach nothing.
     """
-    n = region.n_goods
-    side, slope = region.side[0], region.slope[0] / region.slope[0].max()
-    kind, pivot = int(region.kind_code[0]), int(region.pivot[0])
-    if not _turns_away(law.h, side, slope, kind, pivot):
+    n, kind, pivot = region.n_goods, int(region.kind_code[0]), int(region.pivot[0])
+    cone = _cone(law.h, kind, region.side[0], region.slope[0], pivot)
+    if not _turns_away(cone):
         return vmf_covariance(law.h)
     # log ∫ exp(h·u) du varies over h on scales of 1 or more, since |u| = 1, and is known to about 1e-13.
     step = 5e-3 * np.eye(n)
 
     def log_integral(shift: Array) -> float:
-        return obtuse_log_integral(law.h + shift, side, slope, kind, pivot)[0]
+        return obtuse_log_integral(law.h + shift, cone.side, cone.slope, kind, pivot)[0]
 
     covariance = np.empty((n, n))
     for i in range(n):
@@ -254,12 +262,9 @@ def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1
 
     def group(start: int, stop: int) -> None:
         part, size = regions.rows(start, stop), stop - start
-        errors = np.empty(size)
-        _mass_rows(
-            law.h, part.kind_code, part.side, part.slope, part.pivot, law.log_total, law.mean, law.rules, tolerance,
-            np.empty(size), errors, np.empty((size, n)), lower[start // GROUP], 0, size,
-        )  # fmt: skip
-        for t in np.flatnonzero(~(errors < _HOPELESS)).tolist():
+        out = Output(np.empty(size), np.empty(size), np.empty((size, n)), lower[start // GROUP])
+        _fill(part, law, tolerance, out, 0, size)
+        for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
             lower[start // GROUP] += np.tril(_awkward_covariance(part.rows(t, t + 1), law))
 
     for_blocks(group, len(regions), GROUP)

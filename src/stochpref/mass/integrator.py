@@ -8,12 +8,12 @@ price, orthogonal coefficients in q) decide whether panels are halved and whethe
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.classification import ABOVE, ABSENT, BELOW, PIVOT, TIGHT
+from stochpref.classification import ABOVE, ABSENT, BELOW
 from stochpref.engines import compiled
 from stochpref.mass.shadow import (
     CHUNK,
@@ -27,6 +27,8 @@ from stochpref.mass.shadow import (
     PANEL_NODES,
     Q_IM,
     Q_RE,
+    WORK_SIZE,
+    Cone,
     add_means,
     add_second_moments,
     end_size,
@@ -40,7 +42,6 @@ from stochpref.mass.shadow import (
 from stochpref.mass.spherical import TABLE_STEP, Rules, contour_log_error, contour_step, find_saddle
 
 Array = NDArray[np.float64]
-Sides = NDArray[np.int8]
 
 MAX_CONTOUR: Final = 192
 _MAX_EXTENSIONS = 5  # of the support of the shadow price
@@ -50,39 +51,61 @@ _LOG_FACTOR = np.log(4.0 / np.pi)
 _LOG_PI = np.log(np.pi)
 
 
+class Scratch(NamedTuple):
+    """Working memory of one thread, and what it leaves behind for the caller.
+
+    work : WORK_SIZE doubles, the chunk of `shadow`.
+    ratios : 2·CHUNK·n doubles, r of every good at every node of the chunk.
+    nodes : (NODE_ROWS, MAX_CONTOUR) the rule in q.
+    edges : MAX_PANELS + 2 ends of the panels of the shadow price.
+    means : (n,) gets E[u | region]; (0,) if that is not wanted.
+    moments : (n, n) gets the lower triangle of E[u uᵀ | region]; (0, 0) if that is not wanted.
+    """
+
+    work: Array
+    ratios: Array
+    nodes: Array
+    edges: Array
+    means: Array
+    moments: Array
+
+
+def make_scratch(n_goods: int, with_means: bool, with_moments: bool) -> Scratch:
+    """Return fresh scratch for regions over so many goods."""
+    return Scratch(
+        np.zeros(WORK_SIZE),
+        np.empty(2 * CHUNK * n_goods),
+        np.empty((NODE_ROWS, MAX_CONTOUR)),
+        np.empty(MAX_PANELS + 2),
+        np.empty(n_goods if with_means else 0),
+        np.empty((n_goods, n_goods) if with_moments else (0, 0)),
+    )
+
+
 @compiled
-def place_panels(
-    h: Array,
-    side: Sides,
-    slope: Array,
-    pivot: int,
-    q: float,
-    price: float,
-    tolerance: float,
-    edges: Array,
-) -> int:
+def place_panels(cone: Cone, q: float, price: float, tolerance: float, edges: Array) -> int:
     """Write the first panels of the shadow price (in units of λ at q) to `edges` and return their number.
 
     The support is where the integrand exceeds `tolerance` of its maximum (pivot), or where neither tail can hold more
     than `tolerance` of the mass (tight): the mass is at least max D, the tails are at most Π_below Φ and Π_above Φ.
     """
-    top, first, second, _ = on_line(h, side, slope, pivot, q, price, 0)
+    top, first, second, _ = on_line(cone, q, price, 0)
     target = top + np.log(tolerance)
     # Where D is flat its curvature says nothing; with slopes of at most 1 nothing happens faster than 1/q.
     width = 1.0 / np.sqrt(max(-second, first * first, q * q))
     reach = width * np.sqrt(-2.0 * (target - top))
-    low_keep, high_keep = (0, 0) if pivot >= 0 else (BELOW, ABOVE)
+    low_keep, high_keep = (0, 0) if cone.pivot >= 0 else (BELOW, ABOVE)
     low = 0.0
     if price > 0.0:
-        low = find_drop(h, side, slope, pivot, q, target, max(price - reach, 0.0), -width, low_keep)
+        low = find_drop(cone, q, target, max(price - reach, 0.0), -width, low_keep)
         low = min(low, price)
-    high = find_drop(h, side, slope, pivot, q, target, price + reach, width, high_keep)
+    high = find_drop(cone, q, target, price + reach, width, high_keep)
     edges[0], edges[1] = low * q, high * q
-    return _grade(h, side, slope, q, edges, 1)
+    return _grade(cone, q, edges, 1)
 
 
 @compiled
-def _grade(h: Array, side: Sides, slope: Array, q: float, edges: Array, n_panels: int) -> int:
+def _grade(cone: Cone, q: float, edges: Array, n_panels: int) -> int:
     """Halve panels until none is longer than 16 widths 1/a_i of a good whose threshold λ = m_i/a_i is within 9 widths.
 
     Beyond 9 widths Φ is 1 to the last digit, or has fallen far below it as a plain Gaussian: nothing to resolve.
@@ -91,11 +114,12 @@ def _grade(h: Array, side: Sides, slope: Array, q: float, edges: Array, n_panels
     while j < n_panels:
         left, right = edges[j], edges[j + 1]
         finest = 0.0
-        for i in range(h.shape[0]):
-            centre = q * h[i] / slope[i]
+        for i in range(cone.h.shape[0]):
+            slope = cone.slope[i]
+            centre = q * cone.h[i] / slope
             distance = max(left - centre, centre - right, 0.0)
-            if side[i] != ABSENT and distance * slope[i] < 9.0:
-                finest = max(finest, slope[i])
+            if cone.side[i] != ABSENT and distance * slope < 9.0:
+                finest = max(finest, slope)
         if (right - left) * finest > 16.0 and n_panels < MAX_PANELS // 2:
             for i in range(n_panels, j, -1):
                 edges[i + 1] = edges[i]
@@ -129,28 +153,19 @@ def _fill_slack(work: Array, nodes: Array, start: int, stop: int) -> None:
 
 @compiled
 def _integrate(
-    h: Array,
-    side: Sides,
-    slope: Array,
-    pivot: int,
-    is_tight: bool,
-    nodes: Array,
+    cone: Cone,
     start: int,
     stop: int,
-    edges: Array,
     n_panels: int,
     shift: float,
-    with_gradient: bool,
-    work: Array,
-    ratios: Array,
-    means: Array,
-    moments: Array,
+    scratch: Scratch,
 ) -> tuple[float, float, float]:
     """Fill the sums of nodes start..stop and add to `means`.
 
     Returns Σ |terms|, the quadrature error over the shadow price, and what its support may have cut off: the support is
     that of the real axis, and the integrand at a complex node may reach further.
     """
+    work, ratios, nodes, edges = scratch.work, scratch.ratios, scratch.nodes, scratch.edges
     size, error, cut = 0.0, 0.0, 0.0
     n_chunks = (stop - start) * n_panels if n_panels > 0 else -(-(stop - start) // CHUNK)
     nodes[_SUM_RE, start:stop] = 0.0
@@ -163,8 +178,8 @@ def _integrate(
             _fill_panel(work, nodes, j, edges[panel], edges[panel + 1])
         else:
             _fill_slack(work, nodes, j, stop)
-        evaluate_chunk(h, side, slope, pivot, is_tight, work, ratios)
-        size += weigh_chunk(work, is_tight, shift)
+        evaluate_chunk(cone, work, ratios)
+        size += weigh_chunk(work, cone.is_tight, shift)
         for k in range(CHUNK):
             own = j if n_panels > 0 else min(j + k, stop - 1)
             nodes[_SUM_RE, own] += work[OMEGA_RE + k]
@@ -172,37 +187,31 @@ def _integrate(
         if n_panels > 0:
             error += panel_error(work)
             cut += end_size(work, panel == 0 and edges[0] > 0.0, panel == n_panels - 1)
-        if with_gradient:
-            add_means(h, side, slope, pivot, is_tight, work, ratios, means)
-        if moments.shape[0] > 0:
-            add_second_moments(h, side, slope, pivot, is_tight, work, ratios, moments)
+        if scratch.means.shape[0] > 0:
+            add_means(cone, work, ratios, scratch.means)
+        if scratch.moments.shape[0] > 0:
+            add_second_moments(cone, work, ratios, scratch.moments)
     return size, error, cut
 
 
 @compiled
 def _refine_panels(
-    h: Array,
-    side: Sides,
-    slope: Array,
-    pivot: int,
-    is_tight: bool,
-    nodes: Array,
+    cone: Cone,
     shift: float,
     tolerance: float,
-    edges: Array,
     n_panels: int,
-    work: Array,
-    ratios: Array,
+    scratch: Scratch,
 ) -> int:
     """Halve panels until the integrand at node 0 is resolved to `tolerance`; return their number."""
+    work, ratios, nodes, edges = scratch.work, scratch.ratios, scratch.nodes, scratch.edges
     sums, errors = np.full(MAX_PANELS, np.nan), np.empty(MAX_PANELS)
     while True:
         mass, error = 0.0, 0.0
         for j in range(n_panels):
             if np.isnan(sums[j]):
                 _fill_panel(work, nodes, 0, edges[j], edges[j + 1])
-                evaluate_chunk(h, side, slope, pivot, is_tight, work, ratios)
-                sums[j] = weigh_chunk(work, is_tight, shift)
+                evaluate_chunk(cone, work, ratios)
+                sums[j] = weigh_chunk(work, cone.is_tight, shift)
                 errors[j] = panel_error(work)
             mass += sums[j]
             error += errors[j]
@@ -237,28 +246,19 @@ def _rule_error(rules: Rules, row: int, nodes: Array) -> tuple[float, float]:
 
 @compiled
 def _sum_rule(
-    h: Array,
-    side: Sides,
-    slope: Array,
-    pivot: int,
-    is_tight: bool,
+    cone: Cone,
     rules: Rules,
     row: int,
-    nodes: Array,
-    edges: Array,
     n_panels: int,
     shift: float,
     tolerance: float,
-    with_gradient: bool,
-    work: Array,
-    ratios: Array,
-    means: Array,
-    moments: Array,
+    scratch: Scratch,
 ) -> tuple[float, float, float, float, int]:
     """Sum a tabulated rule, once more with finer panels if the shadow price was not resolved.
 
     Returns the sum, Σ |terms|, the error, what the support may have cut off, and the number of panels.
     """
+    nodes = scratch.nodes
     n_nodes = rules.n_nodes[row]
     for j in range(n_nodes):
         nodes[_Q_RE, j], nodes[_Q_IM, j] = rules.node_re[row, j], rules.node_im[row, j]
@@ -266,20 +266,15 @@ def _sum_rule(
     is_refined = n_panels == 0
     while True:
         if n_panels > 1 and not is_refined:
-            n_panels = _refine_panels(
-                h, side, slope, pivot, is_tight, nodes, shift, 0.1 * tolerance, edges, n_panels, work, ratios
-            )
+            n_panels = _refine_panels(cone, shift, 0.1 * tolerance, n_panels, scratch)
             is_refined = True
-        means[:] = 0.0
-        moments[:] = 0.0
-        size, shadow_error, cut = _integrate(
-            h, side, slope, pivot, is_tight, nodes, 0, n_nodes, edges, n_panels, shift, with_gradient, work, ratios,
-            means, moments,
-        )  # fmt: skip
+        scratch.means[:] = 0.0
+        scratch.moments[:] = 0.0
+        size, shadow_error, cut = _integrate(cone, 0, n_nodes, n_panels, shift, scratch)
         total, rule_error = _rule_error(rules, row, nodes)
         if is_refined or shadow_error <= tolerance * total or rule_error > tolerance * total:
             return total, size, rule_error + shadow_error, cut, n_panels
-        n_panels = _halve(edges, n_panels)
+        n_panels = _halve(scratch.edges, n_panels)
 
 
 @compiled
@@ -310,54 +305,40 @@ def _set_contour(nodes: Array, n_goods: int, p0: float, step: float, start: int,
 
 @compiled
 def _sum_contour(
-    h: Array,
-    side: Sides,
-    slope: Array,
-    pivot: int,
-    is_tight: bool,
+    cone: Cone,
     s0: float,
     steepness: float,
-    nodes: Array,
-    edges: Array,
     n_panels: int,
     shift: float,
     tolerance: float,
-    with_gradient: bool,
-    work: Array,
-    ratios: Array,
-    means: Array,
-    moments: Array,
+    scratch: Scratch,
 ) -> tuple[float, float, float, float]:
     """Sum the contour until its terms vanish, halving the step until the error is in hand.
 
     Returns the sum, Σ |terms|, the error and what the support may have cut off. The sum over every other node has an
     error that can be seen; the model of `contour_step` says to which power halving the step raises it.
     """
+    nodes, n_goods = scratch.nodes, cone.h.shape[0]
     p0 = np.sqrt(s0)
     step = contour_step(s0, steepness, np.log(0.1 * tolerance))
     if n_panels > 0:
-        _set_contour(nodes, h.shape[0], p0, step, 0, 1, 1)
-        n_panels = _refine_panels(
-            h, side, slope, pivot, is_tight, nodes, shift, 0.1 * tolerance, edges, n_panels, work, ratios
-        )
-    means[:] = 0.0
-    moments[:] = 0.0
+        _set_contour(nodes, n_goods, p0, step, 0, 1, 1)
+        n_panels = _refine_panels(cone, shift, 0.1 * tolerance, n_panels, scratch)
+    scratch.means[:] = 0.0
+    scratch.moments[:] = 0.0
     total, size, error, cut = 0.0, 0.0, 0.0, 0.0
     for refinement in range(5):
         coarse = total
         if refinement > 0:  # the nodes between those already there; the old ones count half
             step, size, error, cut = 0.5 * step, 0.5 * size, 0.5 * error, 0.5 * cut
-            means *= 0.5
-            moments *= 0.5
+            scratch.means[:] *= 0.5
+            scratch.moments[:] *= 0.5
         start, stride = (0, 1) if refinement == 0 else (1, 2)
         batch = 4 * stride
         fresh, other = 0.0, 0.0
         while start < MAX_CONTOUR * (1 + refinement):
-            count = _set_contour(nodes, h.shape[0], p0, step, start, start + batch, stride)
-            more_size, more_error, more_cut = _integrate(
-                h, side, slope, pivot, is_tight, nodes, 0, count, edges, n_panels, shift, with_gradient, work, ratios,
-                means, moments,
-            )  # fmt: skip
+            count = _set_contour(nodes, n_goods, p0, step, start, start + batch, stride)
+            more_size, more_error, more_cut = _integrate(cone, 0, count, n_panels, shift, scratch)
             size += more_size
             error += more_error
             cut += more_cut
@@ -383,73 +364,36 @@ def _sum_contour(
 
 
 @compiled
-def observation_mass(
-    h: Array,
-    side: Sides,
-    slope: Array,
-    kind: int,
-    pivot: int,
-    rules: Rules,
-    tolerance: float,
-    with_gradient: bool,
-    work: Array,
-    ratios: Array,
-    nodes: Array,
-    edges: Array,
-    means: Array,
-    moments: Array,
-) -> tuple[float, float]:
-    """Return log ∫_{region} exp(h·u) du and an estimate of its error.
-
-    `means` gets E[u | region] if asked for; `moments` the lower triangle of E[u uᵀ | region], if it is not empty.
-
-    Parameters
-    ----------
-    h : (n,) natural parameter κμ.
-    side, slope : (n,) of the observation, the largest slope scaled to 1.
-    work, ratios, nodes, edges : scratch of WORK_SIZE, 2·CHUNK·n, (NODE_ROWS, MAX_CONTOUR) and MAX_PANELS + 2 doubles.
-    """
-    n = h.shape[0]
-    n_above, n_below, kappa2 = 0, 0, 0.0
-    for i in range(n):
-        n_above += side[i] == ABOVE
-        n_below += side[i] == BELOW
-        kappa2 += h[i] * h[i]
-    # All spent on everything on offer reveals only that what was bought is wanted, as if money were left.
-    is_tight = kind == TIGHT and n_above > 0 and n_below > 0
-    is_binding = kind == PIVOT or is_tight
-    s0, price, steepness, has_saddle = find_saddle(h, side, slope, pivot, is_binding)
+def observation_mass(cone: Cone, rules: Rules, tolerance: float, scratch: Scratch) -> tuple[float, float]:
+    """Return log ∫_{region} exp(h·u) du and an estimate of its error; moments stay in `scratch`, if wanted there."""
+    n, edges = cone.h.shape[0], scratch.edges
+    is_binding = cone.pivot >= 0 or cone.is_tight
+    s0, price, steepness, has_saddle = find_saddle(cone, is_binding)
     q0 = 1.0 / np.sqrt(2.0 * s0)
-    top, _, _, _ = on_line(h, side, slope, pivot, q0, price, 0)
-    shift = s0 + 0.5 * (1 - n) * np.log(s0) + kappa2 / (4.0 * s0) + top
+    top, _, _, _ = on_line(cone, q0, price, 0)
+    shift = s0 + 0.5 * (1 - n) * np.log(s0) + np.sum(cone.h * cone.h) / (4.0 * s0) + top
     # Below the rounding of an exponent of this size there is nothing to resolve but noise.
     tolerance = max(tolerance, 1e-15 * (10.0 + abs(shift)))
-    n_panels = place_panels(h, side, slope, pivot, q0, price, tolerance, edges) if is_binding else 0
+    n_panels = place_panels(cone, q0, price, tolerance, edges) if is_binding else 0
     row = int(np.round((np.sqrt(s0) - rules.low) / TABLE_STEP))
     has_rule = has_saddle and 0 <= row < rules.n_nodes.shape[0]
     total, size, error, cut = 0.0, 0.0, np.inf, 0.0
     for _ in range(_MAX_EXTENSIONS):
         error = np.inf
         if has_rule:
-            total, size, error, cut, n_panels = _sum_rule(
-                h, side, slope, pivot, is_tight, rules, row, nodes, edges, n_panels, shift, tolerance, with_gradient,
-                work, ratios, means, moments,
-            )  # fmt: skip
+            total, size, error, cut, n_panels = _sum_rule(cone, rules, row, n_panels, shift, tolerance, scratch)
         if not error <= tolerance * total:
-            total, size, error, cut = _sum_contour(
-                h, side, slope, pivot, is_tight, s0, steepness, nodes, edges, n_panels, shift, tolerance,
-                with_gradient, work, ratios, means, moments,
-            )  # fmt: skip
+            total, size, error, cut = _sum_contour(cone, s0, steepness, n_panels, shift, tolerance, scratch)
         if cut <= tolerance * abs(total) or n_panels > MAX_PANELS // 4:
             break
         # The same again over a wider support, in a few more panels.
         edges[0] = max(edges[0] - 0.5 * (edges[n_panels] - edges[0]), 0.0)
         edges[n_panels + 1] = edges[n_panels] + 0.7 * (edges[n_panels] - edges[0])
-        n_panels = _grade(h, side, slope, q0, edges, n_panels + 1)
+        n_panels = _grade(cone, q0, edges, n_panels + 1)
     if not total > 0.0:
         return np.nan, np.inf
-    means /= total
-    moments /= total
+    scratch.means[:] /= total
+    scratch.moments[:] /= total
     rounding = 3e-16 * (size / total) * (20.0 + np.sqrt(float(n)) + abs(shift))
     cut_off = tolerance if is_binding else 0.0
     return np.log(total) + shift + _LOG_FACTOR + 0.5 * n * _LOG_PI, (error + cut) / total + rounding + cut_off

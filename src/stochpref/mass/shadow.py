@@ -19,7 +19,7 @@ cancels against the Gaussian's normaliser, which for far regions would cost ever
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,22 @@ _TAIL: Final = np.stack(
 )
 
 
+class Cone(NamedTuple):
+    """One observation at one h, as the kernels read it.
+
+    h : (n,) natural parameter κμ.
+    side, slope : (n,) of the observation, the largest slope scaled to 1.
+    pivot : index of the good bought in part, -1 where there is none.
+    is_tight : money binds and both sides of the shadow price are occupied, by no good in part.
+    """
+
+    h: Array
+    side: Sides
+    slope: Array
+    pivot: int
+    is_tight: bool
+
+
 @inlined
 def _multiply_good(h: float, a: float, s: float, rate: float, work: Array, ratios: Array, offset: int) -> None:
     """Multiply the chunk by one good and store its inverse Mills ratio r at ``ratios[offset:]``."""
@@ -113,12 +129,13 @@ def _rescale(work: Array) -> None:
 
 
 @compiled
-def evaluate_chunk(h: Array, side: Sides, slope: Array, pivot: int, is_tight: bool, work: Array, ratios: Array) -> None:
+def evaluate_chunk(cone: Cone, work: Array, ratios: Array) -> None:
     """Fill P, X and RATE of a chunk whose Q and LAMBDA are set; `ratios` gets r of every good, 2·CHUNK doubles each.
 
     ``exp(X) P`` is then exp(Σ m_i²/2) times the product of all factors: Φ for goods on a side, the density of the
     pivot good, and Σ_above a_i r_i for tight regions (in RATE, not yet multiplied in).
     """
+    h, side, slope, pivot, is_tight = cone
     for k in range(CHUNK):
         work[P_RE + k], work[P_IM + k] = 1.0, 0.0
         work[X_RE + k], work[X_IM + k] = 0.0, 0.0
@@ -174,14 +191,13 @@ def _line_sums(
 
 
 @compiled
-def on_line(
-    h: Array, side: Sides, slope: Array, pivot: int, q: float, price: float, keep: int
-) -> tuple[float, float, float, float]:
+def on_line(cone: Cone, q: float, price: float, keep: int) -> tuple[float, float, float, float]:
     """Return log D, its first two derivatives in `price`, and E|z|², at real q and λ = q·price.
 
     `price` is the shadow price in the units of h. `keep` is 0 for all goods, ABOVE or BELOW for one side only.
     E|z|² is the second moment of the radius that fixes the saddle point of the contour.
     """
+    h, side, slope, pivot, _ = cone
     value, first, second, moment = 0.0, 0.0, 0.0, 0.0
     n = h.shape[0]
     for start in range(0, n, _RESCALE_EVERY):
@@ -200,20 +216,20 @@ def on_line(
 
 
 @compiled
-def find_mode(h: Array, side: Sides, slope: Array, pivot: int, q: float, start: float) -> float:
+def find_mode(cone: Cone, q: float, start: float) -> float:
     """Return the price ≥ 0 that maximises the log-concave D (times the pivot's density), to half its width there.
 
     Newton steps inside a bracket. A step that is small on the local scale proves nothing: a dear good may bend the
     function sharply here and let go of it further on. So a point counts as the mode only once the slope has been seen
     to change its sign within a width of it.
     """
-    _, first, second, _ = on_line(h, side, slope, pivot, q, 0.0, 0)
+    _, first, second, _ = on_line(cone, q, 0.0, 0)
     if first <= 0.0:
         return 0.0
     low, high, probe = 0.0, np.inf, 0.5
     price = start if start > 0.0 else -first / min(second, -1e-300)
     for _ in range(200):
-        _, first, second, _ = on_line(h, side, slope, pivot, q, price, 0)
+        _, first, second, _ = on_line(cone, q, price, 0)
         if first > 0.0:
             low = price
         else:
@@ -233,9 +249,7 @@ def find_mode(h: Array, side: Sides, slope: Array, pivot: int, q: float, start: 
 
 
 @compiled
-def find_drop(
-    h: Array, side: Sides, slope: Array, pivot: int, q: float, target: float, start: float, width: float, keep: int
-) -> float:
+def find_drop(cone: Cone, q: float, target: float, start: float, width: float, keep: int) -> float:
     """Return a price where log D (of the goods in `keep`) has fallen to `target`, or at most 1 below; 0 at the least.
 
     `width` is positive to look right of the mode, negative to look left; its size bounds the first leap, which starts
@@ -243,7 +257,7 @@ def find_drop(
     """
     price = start
     for _ in range(200):
-        value, first, _, _ = on_line(h, side, slope, pivot, q, price, keep)
+        value, first, _, _ = on_line(cone, q, price, keep)
         if target - 1.0 <= value <= target:
             return price
         limit = max(8.0 * abs(width), price)
@@ -318,13 +332,12 @@ def weigh_chunk(work: Array, is_tight: bool, shift: float) -> float:
 
 
 @compiled
-def add_means(
-    h: Array, side: Sides, slope: Array, pivot: int, is_tight: bool, work: Array, ratios: Array, means: Array
-) -> None:
+def add_means(cone: Cone, work: Array, ratios: Array, means: Array) -> None:
     """Add Re Σ_k ω_k E[u_i | node k] to `means`: q² h + s q r for a good on a side, a_f q λ for the pivot.
 
     In a tight region the good whose ratio is the lowest bought is at λ itself: the derivative of Σ_above a_i r_i.
     """
+    h, side, slope, pivot, is_tight = cone
     vr, vi = np.empty(CHUNK), np.empty(CHUNK)  # ω q
     yr, yi = np.empty(CHUNK), np.empty(CHUNK)  # ω q without Σ a r
     plain, at_shadow = 0.0, 0.0
@@ -358,15 +371,14 @@ def add_means(
 
 
 @compiled
-def add_second_moments(
-    h: Array, side: Sides, slope: Array, pivot: int, is_tight: bool, work: Array, ratios: Array, moments: Array
-) -> None:
+def add_second_moments(cone: Cone, work: Array, ratios: Array, moments: Array) -> None:
     """Add Re Σ_k ω_k E[u uᵀ | node k] to `moments` (n, n), lower triangle.
 
     Given the node the goods are independent, so the off-diagonal part is a product of means. In a tight region the
     node is a mixture over the good that is lowest bought: with weight σ_i = ω a_i r_i / Σ a r good i sits at the shadow
     price, δ_i away from its mean otherwise, which adds σ_i δ_i to products with the mean of another good.
     """
+    h, side, slope, pivot, is_tight = cone
     n = h.shape[0]
     mean = np.empty((n, CHUNK), np.complex128)
     jump = np.zeros((n, CHUNK), np.complex128)  # σ δ

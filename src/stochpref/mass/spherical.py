@@ -29,10 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.engines import compiled
-from stochpref.mass.shadow import find_mode, on_line
+from stochpref.mass.shadow import Cone, find_mode, on_line
 
 Array = NDArray[np.float64]
-Sides = NDArray[np.int8]
 
 _MIN_SADDLE = 0.5
 TABLE_STEP: Final = 0.1  # in p₀: a fifth to a quarter of the bell's width
@@ -176,11 +175,12 @@ def gauss_rules(n_goods: int, concentration: float, tolerance: float) -> Rules:
 
 
 @compiled
-def find_saddle(h: Array, side: Sides, slope: Array, pivot: int, is_binding: bool) -> tuple[float, float, float, bool]:
+def find_saddle(cone: Cone, is_binding: bool) -> tuple[float, float, float, bool]:
     """Return the saddle s₀, the price at the integrand's mode there, -d log E|z|² / d log s, and whether there is one.
 
     Solves E|z|² = 1, which falls in s, by secant steps in log s against log E|z|².
     """
+    h = cone.h
     n = h.shape[0]
     kappa2 = 0.0
     for i in range(n):
@@ -190,8 +190,8 @@ def find_saddle(h: Array, side: Sides, slope: Array, pivot: int, is_binding: boo
     for step in range(40):
         q = 1.0 / np.sqrt(2.0 * s)
         if is_binding:
-            price = find_mode(h, side, slope, pivot, q, price)
-        _, _, _, moment = on_line(h, side, slope, pivot, q, price, 0)
+            price = find_mode(cone, q, price)
+        _, _, _, moment = on_line(cone, q, price, 0)
         x, excess = np.log(s), np.log(moment)
         if step > 0 and abs(x - old_x) > 1e-9:
             # E|z|² behaves like 1/s to 1/s², or less where the cone's apex holds it down.
