@@ -362,3 +362,12 @@ def test_odd_customers_are_named_as_in_the_file(tmp_path: Path) -> None:
     assert "observation A1 cannot hold together with observation" in result.stdout
     with (tmp_path / "odd.csv").open() as stream:
         assert {row["observation"] for row in csv.DictReader(stream)} == {"A1"}
+
+
+def test_bad_rows_can_be_left_out_of_a_fit(tmp_path: Path) -> None:
+    rows = ["observation,good,price,quantity,budget", "1,tea,1,1,1", "1,rum,1,0,1", "2,tea,1,1,1", "2,rum,1,1,1"]
+    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
+    command = ["fit", str(tmp_path / "p.csv"), "--out", str(tmp_path / "fit")]
+    assert CliRunner().invoke(cli.app, command).exit_code == 2
+    assert CliRunner().invoke(cli.app, [*command, "--skip-bad"]).exit_code == 0
+    assert sp.load_fit(tmp_path / "fit").n_observations_ == 1

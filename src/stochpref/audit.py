@@ -57,7 +57,7 @@ class Audit:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.n_observations:,} observations of {self.n_goods:,} goods", ""]
+        lines = [f"{_counted(self.n_observations, 'observation')} of {_counted(self.n_goods, 'good')}", ""]
         for name in KIND_NAMES:
             count = self.kinds[name]
             if count or name != "degenerate":
@@ -102,6 +102,10 @@ class Audit:
                 "    (--budget spent), which conditions on what was spent"
             )
         return warnings
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _some(items: tuple[object, ...]) -> str:

@@ -241,6 +241,7 @@ def fit(
     column: Annotated[list[str] | None, typer.Option(help="As in check.", metavar="OURS=YOURS")] = None,
     budget: Annotated[Budget, typer.Option(help="As in check.")] = Budget.stated,
     cap: Annotated[float, typer.Option(help="As in check.")] = 1.0,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="As in check.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
 ) -> None:
     """Fit a model to purchases: the utility that explains most of them, a proof, and who is odd.
@@ -255,7 +256,7 @@ def fit(
         from stochpref.readers import scan  # noqa: PLC0415
 
         found = scan(file, layout=layout.value, columns=_columns(column or []), budget=budget.value, caps=cap)
-        data = found.accept()
+        data = found.accept(skip_bad=skip_bad)
         fitted = CommonUtility(
             margin=_margin(margin),
             solver=solver.value,
