@@ -109,6 +109,8 @@ def test_selections_that_cannot_work_are_refused() -> None:
             obs[rows]
     with pytest.raises(sp.InvalidArgument, match="same goods"):
         obs.concat(observations(goods=["a", "b", "c"]))
+    with pytest.raises(sp.InvalidArgument, match="received list"):
+        obs.concat([obs])  # type: ignore[arg-type]
 
 
 def test_spending_to_the_last_cent_is_not_overspending() -> None:

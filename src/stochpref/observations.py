@@ -312,6 +312,9 @@ class Observations:
 
     def concat(self, *others: Observations) -> Observations:
         """Return these observations followed by others over the same goods, in the same order."""
+        for other in others:
+            if not isinstance(other, Observations):
+                raise InvalidArgument(f"concat takes Observations, one after another; received {type(other).__name__}")
         parts = (self, *others)
         for other in others:
             if other.goods != self.goods:
