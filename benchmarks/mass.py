@@ -1,13 +1,15 @@
 """Exact masses: speed against SciPy's log Φ and against sampling, growth in T and n, stress, maximum likelihood.
 
-``python -m benchmarks.mass speed growth stress likelihood nodes`` runs the parts named; all of them by default.
+``python -m benchmarks.mass speed growth stress likelihood`` runs the parts named; all of them by default.
 """
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -55,6 +57,30 @@ def sampling(n_draws: int = 4000, seed: int = 1) -> None:
             f"  {law:<9} exact {1e6 * exact:8.1f} us   separation of variables {seconds:8.3f} s "
             f"({seconds / exact:,.0f} times)   the paper's cloud {plain:.1e} s (target: at least 100 times)"
         )
+
+
+def references() -> None:
+    cases = json.loads((Path(__file__).parents[1] / "tests" / "reference" / "region_probabilities.json").read_text())
+    for tolerance, allowed in ((1e-10, 1e-9), (1e-12, 1e-11)):
+        worst = 0.0
+        for case in cases:
+            regions = sp.Regions.of(sp.Observations([case["prices"]], [case["budget"]], [case["bundle"]]))
+            mu = np.array(case["mean_direction"]) / np.linalg.norm(case["mean_direction"])
+            value = sp.log_mass(regions, mu, case["concentration"], tolerance=tolerance)[0]
+            worst = max(worst, abs(value - case["log_probability"]))
+        print(f"{len(cases)} references, tolerance {tolerance:g}: worst error {worst:.1e} (target: {allowed:g})")
+
+
+def agreement(seed: int = 6) -> None:
+    print(f"exact against separation of variables, 2,000 draws, root mean square and largest z-score, seed {seed}:")
+    rng = np.random.default_rng(seed)
+    for n, kappa in ((3, 2.0), (10, 5.0), (25, 5.0), (10, 200.0)):
+        for law in LAWS:
+            regions, h = market(law, n, kappa, 30, seed)
+            exact = exact_log_mass(regions, h)
+            sample = sp.log_mass(regions, h / kappa, kappa, method="monte_carlo", n_draws=2000, rng=rng, full=True)
+            z = (sample.log_mass - exact.log_mass) / sample.error
+            print(f"  n = {n:>2}  kappa = {kappa:>5g}  {law:<9} {np.sqrt(np.mean(z**2)):.2f}   {np.abs(z).max():.1f}")
 
 
 def growth() -> None:
@@ -111,7 +137,7 @@ def stress(n_regions: int = 100_000, per_case: int = 50, seed: int = 0) -> None:
 
 def likelihood(n_markets: int = 100) -> None:
     print(f"maximum likelihood, n = 25, T = 1000, kappa uniform on (1, 10), laws in turn, seeds 0..{n_markets - 1}:")
-    converged, seconds, evaluations = 0, [], []
+    converged, seconds, evaluations, scores = 0, [], [], []
     for seed in range(n_markets):
         kappa = float(np.random.default_rng(seed).uniform(1, 10))
         rng = np.random.default_rng(seed)
@@ -123,10 +149,12 @@ def likelihood(n_markets: int = 100) -> None:
         seconds.append(time.perf_counter() - start)
         evaluations.append(fit.n_evaluations)
         converged += fit.status == "converged"
+        scores.append((fit.concentration - kappa) / fit.concentration_standard_error)
     print(f"  converged {converged} of {n_markets}; {np.mean(evaluations):.1f} evaluations, {np.median(seconds):.2f} s")
+    print(f"  error of kappa in standard errors: mean {np.mean(scores):+.2f}, spread {np.std(scores):.2f}")
 
 
-PARTS = {f.__name__: f for f in (speed, sampling, growth, stress, likelihood)}
+PARTS = {f.__name__: f for f in (references, agreement, speed, sampling, growth, stress, likelihood)}
 
 
 def main() -> None:

@@ -40,8 +40,7 @@ def compiled_reordering(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Compile a small function straight into its callers.
 
-    A loop becomes vector code only where everything it calls, and the loop itself, is inlined into the kernel: worth
-    a factor of six.
+    A loop becomes vector code only where everything it calls, and the loop itself, is inlined into the kernel.
     """
     return _compiled(function, {"contract", "nsz"}, forceinline=True)
 

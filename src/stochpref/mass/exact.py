@@ -3,9 +3,9 @@
 """Exact log-masses of all observations, their gradients, their sums and their information, in blocks on all threads.
 
 The gradient of the log-mass in h = κμ is E[u | region] - E[u], its Hessian Cov(u | region) - Cov(u): moments that fall
-out of the same nodes as the mass. Scratch memory is under a megabyte a thread at n = 1000, whatever the number of
-observations. Every observation is computed on its own and sums run over fixed groups of rows in order, so results do
-not depend on threads or blocks to the last bit.
+out of the same nodes as the mass. Scratch memory is under a megabyte a thread at n = 1000 (an (n, n) matrix more for
+information), whatever the number of observations. Every observation is computed on its own and sums run over fixed
+groups of rows in order, so results do not depend on threads or blocks to the last bit.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def log_mass(
     method : "exact" (quadrature, to `tolerance`), "monte_carlo" (separation of variables, an independent route with a
         standard error) or "cloud" (the paper's estimator: the share of one shared cloud of draws).
     gradient : return gradients in h = κμ too.
-    tolerance : relative error of the probability aimed at; 1e-12 costs about three times 1e-10.
+    tolerance : relative error of the probability aimed at; a smaller one costs more time.
     n_draws, rng : for the Monte Carlo methods, which need both.
     full : return a `Masses` record with error estimates instead.
 

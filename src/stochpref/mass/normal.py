@@ -3,7 +3,7 @@
 """Building blocks of the normal distribution function at a complex argument, made for vector units.
 
 Every function is straight-line arithmetic that the compiler inlines and turns into vector code when it stands in a
-loop over nodes; that is worth a factor of seven over calling the mathematical library. With E = exp(-z²/2),
+loop over nodes, which calls to the mathematical library would prevent. With E = exp(-z²/2),
 
     Φ(z) = E·w(-z) for Re z ≤ 0,    Φ(z) = 1 - E·w(z) for Re z > 0,    w(z) = ½ erfcx(z/√2).
 

@@ -162,8 +162,8 @@ def _cached_rules(n_goods: int, degree: int, n_steps: int) -> Rules:
 def gauss_rules(n_goods: int, concentration: float, tolerance: float) -> Rules:
     """Return the table of rules that serves every observation at this concentration; cached.
 
-    Eight nodes (four evaluations) reach 1e-10 on 99 % of regions at any n and κ, own or unrelated; for many goods and
-    a wide law, six do.
+    Eight nodes (four evaluations) are meant to serve a tolerance of 1e-10 at any n and κ; for many goods and a wide
+    law, six do. What they do not serve goes to the contour.
     """
     degree = 6 if n_goods >= 60 and concentration < 0.3 * n_goods else 8
     if tolerance < 1e-10:
