@@ -5,7 +5,7 @@ from importlib import metadata
 project = "stochpref"
 copyright = "2026, the stochpref developers"
 release = metadata.version("stochpref")
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx-mathjax-offline"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 html_theme = "alabaster"
 html_theme_options = {"description": "Preferences from purchases", "fixed_sidebar": True, "page_width": "1100px"}
