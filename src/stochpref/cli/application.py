@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The application that commands join, what they share: options, exit codes, JSON without NaN."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from stochpref import __version__
+from stochpref.errors import InvalidArgument, StochprefError
+
+app = typer.Typer(
+    name="stochpref",
+    help="Learn the distribution of what customers want from what they bought.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+class Layout(StrEnum):
+    """How a table is laid out."""
+
+    auto = "auto"
+    long = "long"
+    wide = "wide"
+
+
+class Budget(StrEnum):
+    """Where budgets come from."""
+
+    stated = "stated"
+    spent = "spent"
+
+
+class Model(StrEnum):
+    """Which law utilities follow."""
+
+    heterogeneous = "heterogeneous"
+    common = "common"
+
+
+class Degenerate(StrEnum):
+    """What to do with observations that only exact ties could explain."""
+
+    refuse = "refuse"
+    drop = "drop"
+
+
+def main() -> None:
+    """Run the command line; never returns."""
+    with exit_codes():
+        app()
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and leave.")] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Turn our exceptions and those of the file system into one message and exit code 2, an interrupt into 130."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader of our output left; nothing to report
+    except (StochprefError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except MemoryError:
+        typer.echo("error: not enough memory; take fewer observations or goods", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+
+
+def columns(assignments: list[str]) -> dict[str, str]:
+    """Return the mapping that options of the form OURS=YOURS spell out."""
+    mapping = {}
+    for assignment in assignments:
+        ours, equals, yours = assignment.partition("=")
+        if not equals:
+            raise InvalidArgument(f"--column must be OURS=YOURS, such as price=cost; received {assignment!r}")
+        mapping[ours.strip()] = yours.strip()
+    return mapping
+
+
+def without_nan(value: Any) -> Any:
+    """Return the value with null for the numbers that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Commands about data: audit a file, simulate a market."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stochpref import __version__
+from stochpref.cli.application import Budget, Layout, Model, app, columns, exit_codes, without_nan
+from stochpref.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stochpref.laws import UtilityLaw
+    from stochpref.readers import Scan
+
+
+class OutputLayout(StrEnum):
+    """How a table is to be laid out."""
+
+    long = "long"
+    wide = "wide"
+
+
+class Law(StrEnum):
+    """Which law menus follow."""
+
+    uniform = "uniform"
+    discrete = "discrete"
+    fixed = "fixed"
+
+
+@app.command()
+def check(
+    file: Annotated[
+        Path, typer.Argument(help="A .csv, .tsv (or either with .gz), .parquet or Pabulib .pb file.", metavar="FILE")
+    ],
+    layout: Annotated[Layout, typer.Option(help="Long: a row per observation and good. Wide: per observation.")] = (
+        Layout.auto
+    ),
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Your name for a column, a prefix in wide data, or a constant; may be repeated.", metavar="OURS=YOURS"
+        ),
+    ] = None,
+    budget: Annotated[Budget, typer.Option(help="Read the budget, or set it to the money spent.")] = Budget.stated,
+    cap: Annotated[float, typer.Option(help="Largest quantity of a good, unless a column says so.")] = 1.0,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out rows that break a rule, and count them.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Audit a file: kinds of observation, what is wrong and where.
+
+    Our names are observation, good, price, quantity, budget, customer and cap.
+    A wide table needs prefixes: x takes x1, x2 or x_milk; * takes every column left.
+
+    \b
+    Examples:
+      stochpref check purchases.csv
+      stochpref check yogurt.csv --column observation=obsID --column good=brand \\
+                                 --column quantity=choice --budget spent
+      stochpref check baskets.csv --column quantity=x --column price=a --column budget=b
+      stochpref check brands.csv --column 'quantity=*' --column price=1 --budget spent
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.readers import scan  # noqa: PLC0415
+
+        result = scan(file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap)
+        typer.echo(json.dumps(_as_json(result), indent=2) if as_json else _as_text(result))
+        if result.observations is None or (result.bad and not skip_bad):
+            way_out = (
+                "correct the file" if result.observations is None else "correct them or leave them out with --skip-bad"
+            )
+            raise InvalidArgument(f"{file}: {result.n_bad:,} of {result.n_read:,} observations break a rule; {way_out}")
+        if result.bad:
+            typer.echo(f"left out {result.n_bad:,} of {result.n_read:,} observations", err=True)
+
+
+@app.command()
+def simulate(
+    out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet; folders are made as needed.")],
+    observations: Annotated[int, typer.Option(help="Number of customers.", min=1, max=10**9)] = 1000,
+    goods: Annotated[int, typer.Option(help="Number of goods.", min=2, max=10**6)] = 5,
+    model: Annotated[Model, typer.Option(help="Customers who differ, or one utility and some odd customers.")] = (
+        Model.heterogeneous
+    ),
+    law: Annotated[Law, typer.Option(help="Prices and budgets: the paper's laws (i), (ii), (iii).")] = Law.uniform,
+    concentration: Annotated[float, typer.Option(help="How alike customers are (heterogeneous).")] = 5.0,
+    corruption: Annotated[float, typer.Option(help="Share of odd customers (common).")] = 0.1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same file.", min=0)] = 0,
+    layout: Annotated[OutputLayout, typer.Option(help="A row per observation and good, or per observation.")] = (
+        OutputLayout.long
+    ),
+) -> None:
+    """Simulate a market and write what its customers buy.
+
+    Customers have random utilities and buy from random menus.
+    The truth behind the data goes to a file beside it, NAME.truth.json.
+
+    \b
+    Examples:
+      stochpref simulate --observations 1000 --goods 5 --seed 0 --out demo/purchases.csv
+      stochpref simulate --model common --corruption 0.2 --law discrete --out odd.parquet
+    """  # noqa: D301
+    with exit_codes():
+        import numpy as np  # noqa: PLC0415
+
+        from stochpref import laws  # noqa: PLC0415
+        from stochpref.readers.writing import replacing, write_observations  # noqa: PLC0415
+
+        rng = np.random.default_rng(seed)
+        utility_law, truth = _draw_law(model, goods, concentration, corruption, rng)
+        data = laws.simulate(utility_law, laws.MenuLaw(law.value), observations, rng=rng)
+        truth = {
+            "version": __version__,
+            "seed": seed,
+            "n_observations": len(data),
+            "goods": list(data.goods),
+            "law": law.value,
+            "model": model.value,
+            **truth,
+        }
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_observations(data, out, layout=layout.value)
+        beside = out.with_name(f"{out.stem}.truth.json")
+        with replacing(beside) as stream:
+            stream.write(json.dumps(truth, indent=2).encode() + b"\n")
+        typer.echo(f"wrote {out} ({len(data):,} observations of {data.n_goods:,} goods, seed {seed})", err=True)
+        typer.echo(f"wrote {beside} (the truth behind them)", err=True)
+
+
+def _draw_law(
+    model: Model, goods: int, concentration: float, corruption: float, rng: np.random.Generator
+) -> tuple[UtilityLaw, dict[str, Any]]:
+    """Return a utility law around a random direction in which some good is wanted, and its parameters."""
+    from stochpref import laws  # noqa: PLC0415
+
+    direction = laws.uniform_directions(1, goods, rng=rng)[0]
+    direction = direction if direction.max() > 0 else -direction
+    if model is Model.common:
+        truth = {"utility": direction.tolist(), "corruption": corruption}
+        return laws.CorruptedUtilityLaw(direction, corruption), truth
+    return laws.VonMisesFisher(direction, concentration), {
+        "mean_direction": direction.tolist(),
+        "concentration": concentration,
+    }
+
+
+def _as_text(result: Scan) -> str:
+    parts = [f"{result.source}: {result.describe_bad(limit=5)}"] if result.bad else []
+    if result.observations is not None:
+        audit = result.observations.audit()
+        heading = f"{'The others' if result.bad else result.source}, read as {result.layout}"
+        parts.append(f"{heading}, goods {_some(result.observations.goods)}:\n{audit}")
+        if audit.degenerate_rows:
+            first = "\n".join(f"    {result.locate(t)}" for t in audit.degenerate_rows[:5])
+            parts.append(f"  The first degenerate observations in the file:\n{first}")
+    return "\n\n".join(parts)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def _as_json(result: Scan) -> dict[str, Any]:
+    audit = None if result.observations is None else result.observations.audit().as_dict()
+    return {
+        "version": __version__,
+        "source": result.source,
+        "n_read": result.n_read,
+        "n_bad": result.n_bad,
+        "layout": result.layout,
+        "counting": result.counting,
+        "bad": [row._asdict() for row in result.bad],
+        "audit": without_nan(audit),
+    }
