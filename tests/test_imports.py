@@ -22,10 +22,14 @@ ORDER = [
     "laws",
     "mass",
     "likelihood",
+    "posterior",
     "consensus",
     "prediction",
     "fits",
     "models",
+    "design",
+    "guarantees",
+    "reproduce",
     "cli",
 ]
 ROOT = Path(stochpref.__file__).parent

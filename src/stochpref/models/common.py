@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Front doors, shaped like scikit-learn's: parameters in ``__init__``, work in ``fit``, learned values end in ``_``."""
+"""One utility shared by all customers but the odd ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -16,7 +15,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
-from stochpref.choice import choose
 from stochpref.classification import DEGENERATE
 from stochpref.consensus.annealing import Annealing, anneal
 from stochpref.consensus.centre import CENTRES
@@ -26,8 +24,9 @@ from stochpref.consensus.margins import widen
 from stochpref.consensus.objective import is_consistent, pack, resolve_margin
 from stochpref.consensus.solving import Effort, Solution, solve
 from stochpref.consensus.summary import CommonSummary
-from stochpref.errors import InvalidArgument, UnreadableData
-from stochpref.fits import as_setting, check_model, data_hash, read_fit, write_fit
+from stochpref.errors import InvalidArgument
+from stochpref.fits import as_setting, data_hash, write_fit
+from stochpref.models.shared import check_observations, generator, in_order, predict_bundles, reporting
 from stochpref.observations import Menus, Observations
 from stochpref.prediction import consistency
 from stochpref.regions import Regions, usable_rows
@@ -35,7 +34,7 @@ from stochpref.regions import Regions, usable_rows
 Array = NDArray[np.float64]
 
 SOLVERS: Final = ("certified", "annealing")
-_UTILITY_FILE: Final = "utility.json"
+UTILITY_FILE: Final = "utility.json"
 
 
 class CommonUtility(BaseEstimator):  # type: ignore[misc]
@@ -104,7 +103,7 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         ------
         InvalidObservations : some are degenerate and were not to be dropped, or all are.
         """
-        _check_observations(observations)
+        check_observations(observations)
         for value, argument, allowed in (
             (self.solver, "solver", SOLVERS),
             (self.centre, "centre", CENTRES),
@@ -117,8 +116,8 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         regions = Regions.of(observations)
         rows = usable_rows(regions, self.degenerate)
         self.margin_ = resolve_margin(self.margin, observations.n_goods, rows.size)
-        rng, self.seed_ = _generator(self.random_state)
-        with _reporting(self.verbose) as report:
+        rng, self.seed_ = generator(self.random_state)
+        with reporting(self.verbose) as report:
             self._learn(regions[rows], rows, len(regions), rng, report)
         self.goods_ = observations.goods
         self.n_features_in_ = observations.n_goods
@@ -180,19 +179,13 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
     def predict(self, menus: Menus | ArrayLike, budgets: ArrayLike | None = None) -> Array:
         """Return the bundles the utility buys, (T, n), from menus (matched by good name) or from prices and budgets."""
         check_is_fitted(self)
-        if isinstance(menus, Menus):
-            if budgets is not None:
-                raise InvalidArgument("budgets must be left out when menus hold them; received both")
-            return choose(self._utility_for(menus.goods), menus.prices, menus.budgets, caps=menus.caps)
-        if budgets is None:
-            raise InvalidArgument("predict needs menus, or prices and budgets; received prices alone")
-        return choose(self.utility_, menus, budgets)
+        return predict_bundles(self.utility_, self.goods_, menus, budgets)
 
     def score(self, observations: Observations, y: None = None) -> float:  # noqa: ARG002
         """Return the share of observations whose bundle is the unique optimum, ties counted as misses."""
         check_is_fitted(self)
-        _check_observations(observations)
-        return consistency(self._utility_for(observations.goods), observations)
+        check_observations(observations)
+        return consistency(in_order(self.utility_, self.goods_, observations.goods), observations)
 
     def explain(self, t: int, observations: Observations | None = None) -> Explanation:
         """Return why observation t is consistent or odd: which goods, by how much, and what excludes it.
@@ -206,13 +199,13 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         data = fitted if observations is None else observations
         if data is None:
             raise InvalidArgument("a loaded fit does not hold its data; pass observations to explain")
-        _check_observations(data)
+        check_observations(data)
         if not isinstance(t, int | np.integer) or not -len(data) <= t < len(data):
             raise InvalidArgument(f"t must be a whole number between 0 and {len(data) - 1}; received {t!r}")
         t = int(t) % len(data)
         regions = self._regions if data is fitted else Regions.of(data)
         is_own = data is fitted or data_hash(data) == self.data_hash_
-        utility = self._utility_for(data.goods)
+        utility = in_order(self.utility_, self.goods_, data.goods)
         if is_own and self.excluded_by_[t] >= 0:
             others: tuple[int, ...] = (int(self.excluded_by_[t]),)
         else:
@@ -263,7 +256,7 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
             "seed": self.seed_,
             "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
         }
-        write_fit(folder, header, {_UTILITY_FILE: self._learned()})
+        write_fit(folder, header, {UTILITY_FILE: self._learned()})
 
     def _learned(self) -> dict[str, Any]:
         odd = np.flatnonzero(~self.consistent_)
@@ -285,7 +278,8 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         }
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], learned: dict[str, Any]) -> Self:
+    def restore(cls, header: dict[str, Any], learned: dict[str, Any]) -> Self:
+        """Return the model that a saved fit describes."""
         settings = dict(header["settings"])
         for name, record in (("effort", Effort), ("annealing", Annealing)):
             settings[name] = None if settings.get(name) is None else record(**settings[name])
@@ -311,36 +305,6 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         model.n_observations_, model.n_features_in_ = n_rows, len(model.goods_)
         return model
 
-    def _utility_for(self, goods: tuple[str, ...]) -> Array:
-        """Return the utility in the order of other goods; those the fit does not know are refused."""
-        if goods == self.goods_:
-            return self.utility_
-        place = {name: i for i, name in enumerate(self.goods_)}
-        unknown = [name for name in goods if name not in place]
-        if unknown:
-            raise InvalidArgument(
-                f"goods must be among those of the fit; {len(unknown)} are not, such as {unknown[0]!r}; "
-                f"the fit knows {', '.join(self.goods_[:6])}" + (" …" if len(self.goods_) > 6 else "")
-            )
-        return self.utility_[[place[name] for name in goods]]
-
-
-def load_fit(folder: str | Path) -> CommonUtility:
-    """Return the model that `save` wrote to a folder; it predicts, scores and summarises as before.
-
-    Raises
-    ------
-    UnreadableData : the folder is not a fit, is incomplete or was changed.
-    """
-    saved = read_fit(folder)
-    check_model(saved.header, ("common",))
-    try:
-        return CommonUtility._restore(saved.header, saved.parts[_UTILITY_FILE])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UnreadableData(
-            f"{folder}: the fit was changed by hand or by another version: {error!r}; save it again"
-        ) from None
-
 
 def _find_excluders(regions: Regions, t: int, utility: Array) -> tuple[int, ...]:
     """Return explained observations that exclude observation t; () if it is explained, degenerate or could join."""
@@ -350,40 +314,3 @@ def _find_excluders(regions: Regions, t: int, utility: Array) -> tuple[int, ...]
     rows = np.sort(np.append(np.flatnonzero(is_held), t))
     place = int(np.searchsorted(rows, t))
     return tuple(int(rows[k]) for k in find_excluders(pack(regions[rows]), rows != t, place))
-
-
-def _check_observations(observations: object) -> None:
-    if not isinstance(observations, Observations):
-        raise InvalidArgument(
-            f"observations must be Observations; received {type(observations).__name__}; "
-            "build them with Observations(prices, budgets, bundles) or read_observations(path)"
-        )
-
-
-def _generator(random_state: int | np.random.Generator | None) -> tuple[np.random.Generator, int | None]:
-    """Return a generator and the seed that would make it again, None if it was given."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state, None
-    if random_state is None:
-        random_state = int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise InvalidArgument(
-            f"random_state must be None, a whole number from 0 or a numpy Generator; received {random_state!r}"
-        )
-    return np.random.default_rng(int(random_state)), int(random_state)
-
-
-@contextmanager
-def _reporting(verbose: bool) -> Iterator[Callable[[str], None]]:
-    """Yield what steps are told to: a status line where stderr is a terminal, nothing elsewhere."""
-    if not verbose:
-        yield lambda _: None
-        return
-    from rich.console import Console  # noqa: PLC0415
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    with console.status("comparing observations") as status:
-        yield status.update

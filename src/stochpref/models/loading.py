@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Opening a saved fit, whichever model it is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stochpref.errors import UnreadableData
+from stochpref.fits import check_model, read_fit
+from stochpref.models.common import UTILITY_FILE, CommonUtility
+
+
+def load_fit(folder: str | Path) -> CommonUtility:
+    """Return the model that `save` wrote to a folder; it predicts, scores and summarises as before.
+
+    Raises
+    ------
+    UnreadableData : the folder is not a fit, is incomplete or was changed.
+    """
+    saved = read_fit(folder)
+    check_model(saved.header, ("common",))
+    try:
+        return CommonUtility.restore(saved.header, saved.parts[UTILITY_FILE])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UnreadableData(
+            f"{folder}: the fit was changed by hand or by another version: {error!r}; save it again"
+        ) from None
