@@ -12,12 +12,15 @@ Notation: ν order, x argument, w = √(ν² + x²), n = 2ν + 2 goods, κ conce
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, xlogy
+
+from stochpref.engines import compiled, inlined
 
 Array = NDArray[np.float64]
 
@@ -40,10 +43,7 @@ def log_scaled_iv(order: float, x: ArrayLike) -> Array:
     -------
     Same shape as ``x``; the limit (−inf for ν > 0, 0 for ν = 0) where x is 0.
     """
-    x = np.asarray(x, dtype=np.float64)
-    low = np.minimum(x, _CUT)
-    small = xlogy(order, 0.5 * low) - gammaln(order + 1.0) + np.log1p(_series(order, low)) - low
-    return np.where(x < _CUT, small, _debye_log(order, np.maximum(x, _CUT)))
+    return _evaluate(_log_scaled_iv, order, x)
 
 
 def log_normaliser(n_goods: int, concentration: ArrayLike) -> Array:
@@ -65,13 +65,7 @@ def log_normaliser(n_goods: int, concentration: ArrayLike) -> Array:
     The integral is (2π)^{n/2} κ^{−ν} I_ν(κ) e^{−κ}. For small κ the powers of κ cancel in exact arithmetic
     and leave the surface area times ₀F₁(n/2; κ²/4) e^{−κ}.
     """
-    kappa = np.asarray(concentration, dtype=np.float64)
-    order = 0.5 * n_goods - 1.0
-    log_area: float = np.log(2.0) + 0.5 * n_goods * np.log(np.pi) - gammaln(0.5 * n_goods)
-    low, high = np.minimum(kappa, _CUT), np.maximum(kappa, _CUT)
-    small: Array = log_area + (np.log1p(_series(order, low)) - low)
-    large = 0.5 * n_goods * np.log(2.0 * np.pi) - order * np.log(high) + _debye_log(order, high)
-    return np.where(kappa < _CUT, small, large)
+    return _evaluate(_log_normaliser, 0.5 * n_goods - 1.0, concentration)
 
 
 def mean_resultant_length(n_goods: int, concentration: ArrayLike) -> Array:
@@ -86,25 +80,7 @@ def mean_resultant_length(n_goods: int, concentration: ArrayLike) -> Array:
     -------
     Same shape as ``concentration``, in [0, 1); rounds to 1 for κ above about 1e16·n.
     """
-    kappa = np.asarray(concentration, dtype=np.float64)
-    order = 0.5 * n_goods - 1.0
-    low = np.minimum(kappa, _CUT)
-    small = low / n_goods * (1.0 + _series(order + 1.0, low)) / (1.0 + _series(order, low))
-    return np.where(kappa < _CUT, small, np.exp(_debye_log_ratio(order, np.maximum(kappa, _CUT))))
-
-
-def _series(order: float, x: Array) -> Array:
-    """Return ₀F₁(ν + 1; x²/4) − 1 = Σ_{k≥1} (x²/4)^k / (k! (ν+1)_k), accurate also where it is tiny."""
-    square = 0.25 * x * x
-    total = np.zeros_like(square)
-    term = np.ones_like(square)
-    for k in range(1, _N_SERIES + 1):
-        term = term * (square / (k * (order + k)))
-        total += term
-        # The terms rise, then fall, so one that is negligible is followed by smaller ones.
-        if np.all(term <= 1e-17 * total):
-            break
-    return total
+    return _evaluate(_length, 0.5 * n_goods - 1.0, concentration)
 
 
 @lru_cache(maxsize=1)
@@ -128,30 +104,92 @@ def _debye_coefficients() -> Array:
     return coefficients
 
 
-def _debye_correction(order: float, w: Array) -> Array:
+@inlined
+def _series(order: float, x: float) -> float:
+    """Return ₀F₁(ν + 1; x²/4) − 1 = Σ_{k≥1} (x²/4)^k / (k! (ν+1)_k), accurate also where it is tiny."""
+    square = 0.25 * x * x
+    total, term = 0.0, 1.0
+    for k in range(1, _N_SERIES + 1):
+        term *= square / (k * (order + k))
+        total += term
+        # The terms rise, then fall, so one that is negligible is followed by smaller ones.
+        if term <= 1e-17 * total:
+            break
+    return total
+
+
+@inlined
+def _debye_correction(order: float, w: float, debye: Array) -> float:
     """Return log Σ_k U_k(p) / ν^k with p = ν/w; since U_k(p) = p^k·(polynomial in p²), it needs no ν ≠ 0."""
-    coefficients = _debye_coefficients()
-    squares = np.square(order / w)[..., None] ** np.arange(_N_DEBYE + 1)
-    powers = (1.0 / w)[..., None] ** np.arange(1, _N_DEBYE + 1)
-    corrections: Array = np.log1p(np.sum(powers * (squares @ coefficients.T), axis=-1))
-    return corrections
+    square = (order / w) * (order / w)
+    total, power = 0.0, 1.0
+    for k in range(debye.shape[0]):
+        power /= w
+        polynomial = 0.0
+        for j in range(k + 1, -1, -1):
+            polynomial = polynomial * square + debye[k, j]
+        total += power * polynomial
+    return math.log1p(total)
 
 
-def _debye_log(order: float, x: Array) -> Array:
+@inlined
+def _debye_log(order: float, x: float, debye: Array) -> float:
     """Return log I_ν(x) − x for x ≥ ``_CUT``."""
-    w = np.hypot(order, x)
+    w = math.hypot(order, x)
     # w − x = ν²/(w + x), and log(x/(ν + w)) = −asinh(ν/x): neither loses digits where x is far above ν.
-    exponent = order * (order / (w + x)) - order * np.arcsinh(order / x)
-    return exponent - 0.5 * np.log(2.0 * np.pi * w) + _debye_correction(order, w)
+    exponent = order * (order / (w + x)) - order * math.asinh(order / x)
+    return exponent - 0.5 * math.log(2.0 * math.pi * w) + _debye_correction(order, w, debye)
 
 
-def _debye_log_ratio(order: float, x: Array) -> Array:
+@inlined
+def _debye_log_ratio(order: float, x: float, debye: Array) -> float:
     """Return log(I_{ν+1}(x) / I_ν(x)) for x ≥ ``_CUT``, its differences taken on paper."""
-    w, w_next = np.hypot(order, x), np.hypot(order + 1.0, x)
+    w, w_next = math.hypot(order, x), math.hypot(order + 1.0, x)
     # w' − w = (2ν + 1)/(w' + w); with a = (ν+1)/x and b = ν/x, (ν+1)·asinh a − ν·asinh b is
     # asinh a + ν·asinh(a√(1+b²) − b√(1+a²)), whose argument is (a² − b²)/(a√(1+b²) + b√(1+a²))
     # = (2ν + 1)/((ν+1)w + νw').
     gap = (2.0 * order + 1.0) / ((order + 1.0) * w + order * w_next)
-    exponent = (2.0 * order + 1.0) / (w_next + w) - np.arcsinh((order + 1.0) / x) - order * np.arcsinh(gap)
-    correction = _debye_correction(order + 1.0, w_next) - _debye_correction(order, w)
-    return exponent - 0.5 * np.log(w_next / w) + correction
+    exponent = (2.0 * order + 1.0) / (w_next + w) - math.asinh((order + 1.0) / x) - order * math.asinh(gap)
+    correction = _debye_correction(order + 1.0, w_next, debye) - _debye_correction(order, w, debye)
+    return exponent - 0.5 * math.log(w_next / w) + correction
+
+
+@compiled
+def _log_scaled_iv(order: float, x: Array, debye: Array, out: Array) -> None:
+    for k in range(x.shape[0]):
+        if x[k] >= _CUT:
+            out[k] = _debye_log(order, x[k], debye)
+        elif x[k] > 0.0 or order == 0.0:
+            power = order * math.log(0.5 * x[k]) if order != 0.0 else 0.0
+            out[k] = power - math.lgamma(order + 1.0) + math.log1p(_series(order, x[k])) - x[k]
+        else:
+            out[k] = -np.inf if order > 0.0 else np.inf
+
+
+@compiled
+def _log_normaliser(order: float, x: Array, debye: Array, out: Array) -> None:
+    half = order + 1.0
+    log_area = math.log(2.0) + half * math.log(math.pi) - math.lgamma(half)
+    for k in range(x.shape[0]):
+        if x[k] < _CUT:
+            out[k] = log_area + (math.log1p(_series(order, x[k])) - x[k])
+        else:
+            out[k] = half * math.log(2.0 * math.pi) - order * math.log(x[k]) + _debye_log(order, x[k], debye)
+
+
+@compiled
+def _length(order: float, x: Array, debye: Array, out: Array) -> None:
+    for k in range(x.shape[0]):
+        if x[k] < _CUT:
+            ratio = (1.0 + _series(order + 1.0, x[k])) / (1.0 + _series(order, x[k]))
+            out[k] = x[k] / (2.0 * order + 2.0) * ratio
+        else:
+            out[k] = math.exp(_debye_log_ratio(order, x[k], debye))
+
+
+def _evaluate(kernel: Callable[[float, Array, Array, Array], None], order: float, x: ArrayLike) -> Array:
+    """Return a kernel's values at x, any shape."""
+    points = np.asarray(x, dtype=np.float64)
+    out = np.empty(points.size)
+    kernel(float(order), points.ravel(), _debye_coefficients(), out)
+    return out.reshape(points.shape)
