@@ -7,13 +7,43 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stochpref.engines import compiled, for_blocks
+from stochpref.engines import compiled, for_blocks, inlined
 from stochpref.errors import InvalidArgument
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _BLOCK = 2048
+
+
+@inlined
+def fill_bundle(u: Array, prices: Array, money: float, caps: Array, bundle: Array, order: Rows, worth: Array) -> None:
+    """Buy for one customer: add the optimal bundle to `bundle`; `order` and `worth` are (n,) scratch."""
+    count = 0
+    for i in range(u.shape[0]):
+        if u[i] > 0.0 and prices[i] < np.inf:
+            worth[count] = u[i] / prices[i]
+            order[count] = i
+            count += 1
+    if count <= 64:
+        for k in range(1, count):  # insertion sort is stable: equal worth keeps the order of the goods
+            w, i = worth[k], order[k]
+            j = k
+            while j > 0 and worth[j - 1] < w:
+                worth[j], order[j] = worth[j - 1], order[j - 1]
+                j -= 1
+            worth[j], order[j] = w, i
+        ranked = order[:count]
+    else:
+        ranked = order[:count][np.argsort(-worth[:count], kind="mergesort")]
+    for i in ranked:
+        cost = prices[i] * caps[i]
+        if cost <= money:
+            bundle[i] += caps[i]
+            money -= cost
+        else:
+            bundle[i] += money / prices[i]
+            break
 
 
 @compiled
@@ -27,37 +57,10 @@ def _fill(
     start: int,
     stop: int,
 ) -> None:
-    n = utilities.shape[1]
-    order = np.empty(n, np.int64)
-    worth = np.empty(n, np.float64)  # utility per unit of money of the wanted goods, best first
+    order, worth = np.empty(utilities.shape[1], np.int64), np.empty(utilities.shape[1], np.float64)
     for t in range(start, stop):
         u, a, c = utilities[rows[0][t]], prices[rows[1][t]], caps[rows[3][t]]
-        money = budgets[rows[2][t]]
-        count = 0
-        for i in range(n):
-            if u[i] > 0.0 and a[i] < np.inf:
-                worth[count] = u[i] / a[i]
-                order[count] = i
-                count += 1
-        if count <= 64:
-            for k in range(1, count):  # insertion sort is stable: equal worth keeps the order of the goods
-                w, i = worth[k], order[k]
-                j = k
-                while j > 0 and worth[j - 1] < w:
-                    worth[j], order[j] = worth[j - 1], order[j - 1]
-                    j -= 1
-                worth[j], order[j] = w, i
-            ranked = order[:count]
-        else:
-            ranked = order[:count][np.argsort(-worth[:count], kind="mergesort")]
-        for i in ranked:
-            cost = a[i] * c[i]
-            if cost <= money:
-                bundles[t, i] = c[i]
-                money -= cost
-            else:
-                bundles[t, i] = money / a[i]
-                break
+        fill_bundle(u, a, budgets[rows[2][t]], c, bundles[t], order, worth)
 
 
 def _rows_of(lead: tuple[int, ...], out_lead: tuple[int, ...]) -> Rows:

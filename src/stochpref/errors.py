@@ -46,3 +46,11 @@ def describe_rows(rows: Sequence[int]) -> str:
     shown = ", ".join(str(row) for row in rows[:3])
     more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
     return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
+
+
+class NotConverged(UserWarning):
+    """A fit stopped before its draws can be trusted; the message says what to do."""
+
+
+class NotIdentified(UserWarning):
+    """The data leave something open that the model asks for; the posterior is honest about it, and wide."""
