@@ -121,7 +121,7 @@ class VonMisesFisher:
     def sample(self, size: int, *, rng: np.random.Generator) -> Array:
         """Return (size, n) draws, at a cost of O(size·n) whatever the concentration."""
         size, n, mu = _count(size, "size", 0), self.n_goods, self.mean_direction
-        below, above = self._draw_heights(size, check_rng(rng))
+        below, above = self.draw_heights(size, check_rng(rng))
         # In the frame whose first axis is μ a draw is (1 − d, √(d(2 − d))·v), v uniform on the other axes.
         draws = np.empty((size, n))
         draws[:, 0] = 1.0 - below
@@ -135,7 +135,7 @@ class VonMisesFisher:
         draws *= -sign
         return draws
 
-    def _draw_heights(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    def draw_heights(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw d = 1 − μ·u, and return (d, 2 − d), each with full relative accuracy.
 
         Notes

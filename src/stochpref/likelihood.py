@@ -10,6 +10,7 @@ uniform law give a start that needs no tuning; Newton steps in a trust region wi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,8 +136,34 @@ def _maximise(regions: Regions, start: Array, tolerance: float) -> OptimizeResul
     )
 
 
+class Maximum(NamedTuple):
+    """The most likely h (n,), its log-likelihood, the norm of the gradient an observation there, and evaluations."""
+
+    h: Array
+    log_likelihood: float
+    gradient_norm: float
+    n_evaluations: int
+
+
+def maximise_likelihood(regions: Regions, *, tolerance: float = 1e-10) -> Maximum:
+    """Return the h under which regions, none degenerate, are most likely; 0 if there are none.
+
+    Where the likelihood has no maximum, the last h tried, with |h| about 1e4 if it grows without bound.
+    """
+    h = np.zeros(regions.n_goods)
+    if len(regions) == 0:
+        return Maximum(h, 0.0, 0.0, 0)
+    for _ in range(_EM_STEPS):
+        h = _em_step(regions, h)
+    result = _maximise(regions, h, tolerance)
+    h = np.asarray(result.x, dtype=np.float64)
+    return Maximum(
+        h, -float(result.fun) * len(regions), float(np.linalg.norm(result.jac)), int(result.nfev) + _EM_STEPS
+    )
+
+
 def _judge(
-    result: OptimizeResult, h: Array, covariance: Array, regions: Regions, log_likelihood: float
+    gradient_norm: float, h: Array, covariance: Array, regions: Regions, log_likelihood: float
 ) -> tuple[str, str]:
     n, kappa = len(h), float(np.linalg.norm(h))
     # A direction inside every region makes all of them certain as κ grows: the likelihood has no maximum.
@@ -145,8 +172,8 @@ def _judge(
             "not identified: the concentration grows without bound, since one common utility explains every "
             "observation; use CommonUtility"
         )
-    if float(np.linalg.norm(result.jac)) > 1e-5:
-        return "not converged", f"not converged: gradient {float(np.linalg.norm(result.jac)):.1e} an observation"
+    if gradient_norm > 1e-5:
+        return "not converged", f"not converged: gradient {gradient_norm:.1e} an observation"
     gain = log_likelihood - sum_log_mass(regions, np.zeros(n))[0]
     spread = float(np.sqrt(h @ covariance @ h)) / kappa if kappa > 0 else np.nan
     if 2 * gain >= chi2.ppf(0.95, n) and not spread < kappa:  # a small gradient cannot tell a plateau from a maximum
@@ -181,14 +208,9 @@ def fit_maximum_likelihood(
         raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
     regions = Regions.of(observations)
     regions = regions[usable_rows(regions, degenerate)]
-    h = np.zeros(regions.n_goods)
-    for _ in range(_EM_STEPS):
-        h = _em_step(regions, h)
-    result = _maximise(regions, h, tolerance)
-    h = np.asarray(result.x, dtype=np.float64)
-    log_likelihood = -float(result.fun) * len(regions)
+    h, log_likelihood, gradient_norm, n_evaluations = maximise_likelihood(regions, tolerance=tolerance)
     covariance = _inverse(observed_information(regions, h, tolerance=tolerance))
-    status, message = _judge(result, h, covariance, regions, log_likelihood)
+    status, message = _judge(gradient_norm, h, covariance, regions, log_likelihood)
     n, kappa = len(h), float(np.linalg.norm(h))
     direction = h / kappa if kappa > 0 else np.full(n, np.nan)
     along = np.outer(direction, direction)
@@ -204,7 +226,7 @@ def fit_maximum_likelihood(
         bic=n * float(np.log(len(regions))) - 2 * log_likelihood,
         status=status,
         message=message,
-        n_evaluations=int(result.nfev) + _EM_STEPS,
+        n_evaluations=n_evaluations,
         n_observations=len(regions),
         goods=observations.goods,
     )

@@ -23,7 +23,8 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from stochpref.bessel import log_normaliser
 from stochpref.classification import ABOVE, ABSENT, BELOW, DEGENERATE, PIVOT, TIGHT
-from stochpref.laws import VonMisesFisher, check_rng
+from stochpref.laws import check_rng
+from stochpref.mass.cloud import count_hits, draw_cloud
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
@@ -42,15 +43,7 @@ class Sample(NamedTuple):
 
 def cloud_log_mass(regions: Regions, h: Array, *, n_draws: int, rng: np.random.Generator) -> Sample:
     """Return the log of the share of a common cloud of draws that falls in each region; -inf where none does."""
-    kappa = float(np.linalg.norm(h))
-    direction = h / kappa if kappa > 0 else np.eye(len(h))[0]
-    hits, sums = np.zeros(len(regions)), np.zeros((len(regions), len(h)))
-    check_rng(rng)
-    for start in range(0, n_draws, 1000):
-        draws = VonMisesFisher(direction, kappa).sample(min(1000, n_draws - start), rng=rng)
-        inside = regions.contains(draws)
-        hits += inside.sum(axis=0)
-        sums += inside.T.astype(float) @ draws
+    hits, sums = count_hits(regions, draw_cloud(h, n_draws, rng=rng), with_sums=True)
     share = hits / n_draws
     with np.errstate(divide="ignore", invalid="ignore"):
         return Sample(np.log(share), np.sqrt((1 - share) / hits), sums / hits[:, None])

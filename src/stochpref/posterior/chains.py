@@ -1,0 +1,243 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The one loop that runs every sampler: warm up, draw, look, draw on until enough, and lose nothing on the way.
+
+After the draws asked for, chains are diagnosed and extended until they agree and have the effective draws wanted. When
+to look next depends on the draws alone, so a run that was stopped and resumed takes the same decisions as one that was
+not. The first Ctrl-C lets the current step end; a second one breaks it off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.errors import InvalidArgument
+from stochpref.posterior.diagnostics import Diagnostics, diagnose
+from stochpref.posterior.kernels import Sampler
+from stochpref.readers.writing import replacing
+
+Array = NDArray[np.float64]
+ReportFn = Callable[[int, int, str], None]
+DiagnoseFn = Callable[["Draws"], Diagnostics]
+
+_CHECKPOINT_SECONDS: Final = 30.0
+_GROWTH: Final = 2.0  # chains never more than double between two looks
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long to draw.
+
+    n_chains, n_draws : chains, and draws of each before the first look.
+    n_effective : draw on until every quantity has this many effective draws; 0 to stop at n_draws.
+    max_draws : of each chain, at most.
+    max_seconds : stop after the step during which this much time is spent; None for no limit.
+    checkpoint : file to keep the run in until it has enough draws, and to resume it from; None for none.
+    """
+
+    n_chains: int = 4
+    n_draws: int = 1000
+    n_effective: int = 400
+    max_draws: int = 50_000
+    max_seconds: float | None = None
+    checkpoint: Path | None = None
+
+
+class Draws(NamedTuple):
+    """What the chains have drawn after warm-up.
+
+    mean_direction : (chains, draws, n).
+    concentration : (chains, draws).
+    statistics : name -> (chains, draws).
+    """
+
+    mean_direction: Array
+    concentration: Array
+    statistics: dict[str, Array]
+
+
+class Run(NamedTuple):
+    """A finished run.
+
+    status : "enough" effective draws; "max_draws", "max_seconds" or "interrupted" if it stopped before that; "hopeless"
+        where importance weights say that more draws would not help.
+    seconds : spent in this process.
+    n_steps : of every chain, warm-up included.
+    """
+
+    draws: Draws
+    diagnostics: Diagnostics
+    status: str
+    seconds: float
+    n_steps: int
+
+
+@dataclass
+class _Record:
+    """Draws so far, in arrays that double when full."""
+
+    n: int = 0
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+    def append(self, mean_direction: Array, concentration: Array, statistics: dict[str, Array]) -> None:
+        for name, values in (("mu", mean_direction), ("kappa", concentration), *statistics.items()):
+            if name not in self.arrays:
+                self.arrays[name] = np.empty((len(values), 256, *np.shape(values)[1:]))
+            if self.n == self.arrays[name].shape[1]:
+                self.arrays[name] = np.concatenate([self.arrays[name], np.empty_like(self.arrays[name])], axis=1)
+            self.arrays[name][:, self.n] = values
+        self.n += 1
+
+    def draws(self) -> Draws:
+        kept = {name: values[:, : self.n] for name, values in self.arrays.items()}
+        return Draws(kept.pop("mu"), kept.pop("kappa"), kept)
+
+
+def run_chains(
+    sampler: Sampler,
+    plan: Plan,
+    *,
+    fingerprint: dict[str, Any],
+    report: ReportFn | None = None,
+    diagnose_fn: DiagnoseFn | None = None,
+) -> Run:
+    """Return the draws of a sampler.
+
+    Parameters
+    ----------
+    fingerprint : all that decides the draws; a checkpoint made under another one is refused.
+    report : told of every step: draws done, draws planned, a word on what is going on.
+    diagnose_fn : draws -> diagnostics, where the usual ones do not apply.
+
+    Raises
+    ------
+    KeyboardInterrupt : before the first draw was kept; a checkpoint, if asked for, is there to resume from.
+    """
+    diagnose_fn = diagnose_fn or (lambda draws: diagnose(draws.mean_direction, draws.concentration))
+    started = last_saved = time.monotonic()
+    state, iteration, record, goal = _resume(plan, fingerprint, sampler)
+    status, found = "", None
+    with _interruptible() as interrupted:
+        while not status:
+            while record.n < goal and not interrupted.is_set() and not _is_late(plan, started):
+                state, info = sampler.step(state, iteration)
+                if iteration >= sampler.n_warmup:
+                    record.append(*sampler.parameters(state), info.statistics)
+                iteration += 1
+                if report is not None:
+                    warming = iteration <= sampler.n_warmup
+                    report(record.n, goal, f"warm-up {iteration} of {sampler.n_warmup}" if warming else "drawing")
+                if plan.checkpoint is not None and time.monotonic() - last_saved > _CHECKPOINT_SECONDS:
+                    _save(plan.checkpoint, fingerprint, state, iteration, record, goal)
+                    last_saved = time.monotonic()
+            if record.n < goal:
+                status = "interrupted" if interrupted.is_set() else "max_seconds"
+            else:
+                found = diagnose_fn(record.draws())
+                status = _enough(found, record.n, plan)
+                goal = _next_goal(found, record.n, plan)
+    if plan.checkpoint is not None:
+        if status in ("enough", "hopeless"):
+            plan.checkpoint.unlink(missing_ok=True)
+        else:
+            _save(plan.checkpoint, fingerprint, state, iteration, record, goal)
+    if record.n == 0:
+        _explain_nothing(status, plan, sampler.n_warmup, iteration)
+    draws = record.draws()
+    found = diagnose_fn(draws) if found is None or status in ("interrupted", "max_seconds") else found
+    return Run(draws, found, status, time.monotonic() - started, iteration)
+
+
+def _explain_nothing(status: str, plan: Plan, n_warmup: int, n_steps: int) -> NoReturn:
+    if status == "interrupted":
+        raise KeyboardInterrupt
+    raise InvalidArgument(
+        f"max_seconds must allow for a draw after {n_warmup} warm-up steps; {n_steps} steps were made in "
+        f"{plan.max_seconds:g} s; allow more, or give a checkpoint and resume"
+    )
+
+
+def _is_late(plan: Plan, started: float) -> bool:
+    return plan.max_seconds is not None and time.monotonic() - started > plan.max_seconds
+
+
+def _enough(found: Diagnostics, n_draws: int, plan: Plan) -> str:
+    """Return why to stop, or nothing."""
+    if found.is_hopeless:
+        return "hopeless"
+    if plan.n_effective == 0 or found.reaches(plan.n_effective):
+        return "enough"
+    return "max_draws" if n_draws >= plan.max_draws else ""
+
+
+def _next_goal(found: Diagnostics, n_draws: int, plan: Plan) -> int:
+    """Return how many draws to look at next: what the present efficiency suggests, between 1.2 and 2 times as many."""
+    wanted = 1.1 * plan.n_effective / max(found.fewest_effective, 1.0)
+    return min(math.ceil(n_draws * min(max(wanted, 1.2), _GROWTH)), max(plan.max_draws, n_draws))
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C into a flag, so that a step in progress ends whole; a second one interrupts at once."""
+    flag = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield flag
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def first(signum: int, frame: Any) -> None:  # noqa: ARG001
+        flag.set()
+        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
+
+    signal.signal(signal.SIGINT, first)
+    try:
+        yield flag
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
+
+
+def _digest(fingerprint: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fingerprint, sort_keys=True, default=repr).encode()).hexdigest()
+
+
+def _save(path: Path, fingerprint: dict[str, Any], state: Any, iteration: int, record: _Record, goal: int) -> None:
+    """Write the run so far; the file appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = {f"draw.{name}": values[:, : record.n] for name, values in record.arrays.items()}
+    content = {f"state.{name}": values for name, values in state._asdict().items()} | kept
+    with replacing(path) as stream:
+        np.savez(stream, fingerprint=_digest(fingerprint), iteration=iteration, n_draws=record.n, goal=goal, **content)
+
+
+def _resume(plan: Plan, fingerprint: dict[str, Any], sampler: Sampler) -> tuple[Any, int, _Record, int]:
+    """Return state, iteration, draws and the number of draws to look at next, of a checkpoint or of a new run."""
+    path, state = plan.checkpoint, sampler.init(plan.n_chains)
+    if path is None or not path.exists():
+        return state, 0, _Record(), plan.n_draws
+    try:
+        with np.load(path, allow_pickle=False) as saved:
+            content = {name: saved[name] for name in saved.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidArgument(f"checkpoint {path} cannot be read: {error}; delete it to start anew") from None
+    if str(content.get("fingerprint")) != _digest(fingerprint):
+        raise InvalidArgument(
+            f"checkpoint {path} belongs to other data, settings, seed or version; delete it to start anew, or give "
+            "another file"
+        )
+    state = type(state)(**{name: content[f"state.{name}"] for name in state._fields})
+    draws = {name.removeprefix("draw."): values for name, values in content.items() if name.startswith("draw.")}
+    goal = max(int(content["goal"]), plan.n_draws)
+    return state, int(content["iteration"]), _Record(int(content["n_draws"]), draws), goal

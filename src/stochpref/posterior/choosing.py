@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Which sampler, and why.
+
+Gibbs costs little a draw but its draws are correlated, the more so the fewer the goods and the more alike the
+customers: bundles then say little of utilities. Samplers on the exact likelihood pay for an integral per observation
+and draw, and get draws that are nearly independent, if the posterior has a mode and data enough to look Gaussian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.posterior.chains import DiagnoseFn, Draws, Plan
+from stochpref.posterior.diagnostics import Diagnostics, diagnose
+from stochpref.posterior.gibbs import Gibbs
+from stochpref.posterior.hamiltonian import Hamiltonian
+from stochpref.posterior.importance import Importance, resample, smooth_weights
+from stochpref.posterior.kernels import Sampler, Target
+from stochpref.posterior.metropolis import Metropolis, MetropolisOptions
+from stochpref.posterior.reference import Reference, find_reference
+
+Array = NDArray[np.float64]
+
+SAMPLERS: Final = ("gibbs", "importance", "hamiltonian", "metropolis")
+
+
+_MOST_GOODS: Final = 60  # beyond which importance weights are useless at any size we have seen
+_FEWEST_PROPOSALS: Final = 200
+_PROPOSALS: Final = 1.6  # importance draws to begin with, for each effective draw wanted
+
+
+class Choice(NamedTuple):
+    """A sampler ready to run.
+
+    sampler, reason : what, and why, in a phrase.
+    adapt_fn : plan -> plan as suits the sampler.
+    diagnose_fn : draws -> diagnostics; None for the usual ones.
+    finish_fn : draws -> draws of equal weight.
+    instead_fn : diagnostics -> another choice, where these say that the draws are of no use; None if there is none.
+    """
+
+    sampler: Sampler
+    reason: str
+    adapt_fn: Callable[[Plan], Plan] = lambda plan: plan
+    diagnose_fn: DiagnoseFn | None = None
+    finish_fn: Callable[[Draws], Draws] = lambda draws: draws
+    instead_fn: Callable[[Diagnostics], Choice] | None = None
+
+
+def choose_sampler(
+    name: str, target: Target, seed: int, plan: Plan, options: MetropolisOptions | None = None
+) -> Choice:
+    """Return the sampler of a name, or for "auto" the one whose effective draws are expected to cost least."""
+    asked = "as asked"
+    if name == "gibbs":
+        return Choice(Gibbs(target, seed), asked)
+    if name == "metropolis":
+        # The paper's algorithm makes the steps asked for and stops.
+        return Choice(
+            Metropolis(target, seed, options or MetropolisOptions()), asked, lambda p: replace(p, n_effective=0)
+        )
+    if name == "hamiltonian":
+        return Choice(Hamiltonian(target, seed, find_reference(target)), asked)
+    if name == "importance":
+        return _importance(target, seed, plan, find_reference(target), asked)
+    return _cheapest(target, seed, plan)
+
+
+def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
+    n, size = target.regions.n_goods, len(target.regions)
+    if size < 5 * n:
+        return Choice(Gibbs(target, seed), "few observations: the posterior need not look Gaussian")
+    if n > _MOST_GOODS:
+        return Choice(Gibbs(target, seed), f"more than {_MOST_GOODS} goods")
+    reference = find_reference(target)
+    if not reference.is_mode:
+        return Choice(Gibbs(target, seed), "the posterior has no mode inside its bounds")
+    kappa = float(np.linalg.norm(reference.mode))
+    costs = {"gibbs": gibbs_cost(n, kappa), "importance": importance_cost(n, size)}
+    facts = f"{n} goods, concentration near {kappa:.3g}: "
+    compared = f"{facts}about {costs['gibbs']:,.0f} µs an observation and effective draw by gibbs, "
+    compared += f"{costs['importance']:,.0f} by importance"
+    if costs["gibbs"] <= costs["importance"]:
+        return Choice(Gibbs(target, seed), compared)
+    choice = _importance(target, seed, plan, reference, compared)
+
+    def instead(found: Diagnostics) -> Choice:
+        reason = f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}"
+        return Choice(Hamiltonian(target, seed, reference), reason)
+
+    return choice._replace(instead_fn=instead)
+
+
+def gibbs_cost(n_goods: int, concentration: float) -> float:
+    """Return µs of one core for an observation and an effective draw, fitted to runs of `benchmarks.posterior`."""
+    efficiency = 0.35 / (1.0 + (concentration / (2.0 + 0.13 * n_goods)) ** 2)
+    return (0.2 + 0.075 * n_goods) / efficiency
+
+
+def importance_cost(n_goods: int, n_observations: int) -> float:
+    """Return the same for importance sampling."""
+    efficiency = 0.75 / (1.0 + n_goods**3 / (20.0 * n_observations))
+    return (16.0 + 1.7 * n_goods) / efficiency
+
+
+def _importance(target: Target, seed: int, plan: Plan, reference: Reference, reason: str) -> Choice:
+    def adapt(asked: Plan) -> Plan:
+        if asked.n_effective == 0:
+            return asked
+        wanted = -(-int(_PROPOSALS * asked.n_effective) // asked.n_chains)
+        return replace(asked, n_draws=max(wanted, -(-_FEWEST_PROPOSALS // asked.n_chains)))
+
+    def finish(draws: Draws) -> Draws:
+        return _equally_weighted(draws, max(plan.n_draws, draws.concentration.shape[1]), seed)
+
+    def look(draws: Draws) -> Diagnostics:
+        found = finish(draws)
+        pareto_k = smooth_weights(draws.statistics["log_weight"]).pareto_k
+        return diagnose(found.mean_direction, found.concentration)._replace(pareto_k=pareto_k)
+
+    return Choice(Importance(target, seed, reference), reason, adapt, look, finish)
+
+
+def _equally_weighted(draws: Draws, n_draws: int, seed: int) -> Draws:
+    """Resample to chains of n_draws of equal weight.
+
+    A proposal that comes up several times stays in a row, as a chain that does not move would, so that the usual
+    diagnostics count it once.
+    """
+    n_chains = draws.concentration.shape[0]
+    weights = smooth_weights(draws.statistics["log_weight"]).weights
+    picked = np.sort(resample(weights, n_chains * n_draws, rng=np.random.default_rng([seed, 1])))
+
+    def pick(values: Array) -> Array:
+        flat = values.reshape(-1, *values.shape[2:])
+        return flat[picked].reshape(n_chains, n_draws, *values.shape[2:])
+
+    statistics = {name: pick(values) for name, values in draws.statistics.items()}
+    return Draws(pick(draws.mean_direction), pick(draws.concentration), statistics)

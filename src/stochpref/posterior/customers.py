@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The posterior of each customer's own utility, given what they bought.
+
+Its mean is exact for every draw of the law: E[u | region] is the gradient of the log-mass plus E[u]. Its spread comes
+from sweeps of the Gibbs kernel that follow the draws.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.bessel import mean_resultant_length
+from stochpref.mass.exact import exact_log_mass
+from stochpref.posterior.gibbs import Gibbs, GibbsState
+from stochpref.posterior.kernels import Target
+from stochpref.posterior.prior import Prior
+from stochpref.regions import Regions
+
+Array = NDArray[np.float64]
+
+_BURN = 30  # sweeps at the first draw, from a point inside each region
+_SWEEPS = 3  # at every draw
+
+
+class CustomerUtilities(NamedTuple):
+    """Of every observation: posterior mean and standard deviation of its customer's utility, (T, n) each."""
+
+    mean: Array
+    sd: Array
+
+
+def customer_utilities(
+    regions: Regions, mean_direction: Array, concentration: Array, prior: Prior, seed: int
+) -> CustomerUtilities:
+    """Return utilities given the regions, over draws (draws, n) and (draws,) of the law."""
+    mean, centre, square = np.zeros(regions.side.shape), np.zeros(regions.side.shape), np.zeros(regions.side.shape)
+    kernel = Gibbs(Target(regions, prior), seed)
+    latents = kernel.init(1).latents
+    iteration = 0
+    for s, (direction, kappa) in enumerate(zip(mean_direction, concentration, strict=True)):
+        gradient = exact_log_mass(regions, kappa * direction, gradient=True).gradient
+        assert gradient is not None
+        mean += gradient + float(mean_resultant_length(len(direction), kappa)) * direction
+        for _ in range(_BURN if s == 0 else _SWEEPS):
+            kernel.sweep(GibbsState(latents, direction[None], np.array([kappa])), iteration)
+            iteration += 1
+        centre += latents[0]
+        square += latents[0] ** 2
+    count = len(concentration)
+    return CustomerUtilities(mean / count, np.sqrt(np.maximum(square / count - (centre / count) ** 2, 0.0)))

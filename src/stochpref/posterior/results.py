@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The posterior as the field keeps it: an xarray DataTree that arviz reads, and the same in a NetCDF file."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from stochpref.observations import Observations
+from stochpref.posterior.chains import Draws
+
+Array = NDArray[np.float64]
+
+MAX_LIKELIHOOD_DRAWS = 400  # of which a log-likelihood is kept for every observation
+
+
+def as_tree(draws: Draws, observations: Observations, attributes: dict[str, Any]) -> xr.DataTree:
+    """Return groups posterior, sample_stats, observed_data and constant_data; arrays are shared, not copied."""
+    goods = np.array(observations.goods, dtype=object)
+    per_draw, per_row = ("chain", "draw"), ("observation", "good")
+    rows = {"observation": np.arange(len(observations)), "good": goods}
+    if observations.customers is not None:
+        rows["customer"] = ("observation", np.array(observations.customers, dtype=object))  # type: ignore[assignment]
+    steps = {"chain": np.arange(draws.concentration.shape[0]), "draw": np.arange(draws.concentration.shape[1])}
+    posterior = xr.Dataset(
+        {
+            "mean_direction": ((*per_draw, "good"), draws.mean_direction),
+            "concentration": (per_draw, draws.concentration),
+        },
+        coords={**steps, "good": goods},
+        attrs=attributes,
+    )
+    statistics = xr.Dataset({name: (per_draw, values) for name, values in draws.statistics.items()}, coords=steps)
+    constant = {
+        "prices": (per_row, observations.prices),
+        "budgets": ("observation", observations.budgets),
+        "caps": (per_row, observations.caps),
+    }
+    return xr.DataTree.from_dict(
+        {
+            "posterior": posterior,
+            "sample_stats": statistics,
+            "observed_data": xr.Dataset({"bundles": (per_row, observations.bundles)}, coords=rows),
+            "constant_data": xr.Dataset(constant, coords=rows),
+        }
+    )
+
+
+def group(tree: xr.DataTree, name: str) -> xr.Dataset:
+    """Return one group of a tree."""
+    return tree.children[name].to_dataset()
+
+
+def observations_of(tree: xr.DataTree) -> Observations:
+    """Return the observations that a tree holds."""
+    constant, bundles = group(tree, "constant_data"), group(tree, "observed_data")["bundles"]
+    customers = [str(label) for label in bundles["customer"].values] if "customer" in bundles.coords else None
+    return Observations(
+        constant["prices"].values,
+        constant["budgets"].values,
+        bundles.values,
+        goods=[str(name) for name in bundles["good"].values],
+        customers=customers,
+        caps=constant["caps"].values,
+    )
+
+
+def thinned(tree: xr.DataTree, most: int) -> tuple[Array, Array, slice]:
+    """Return at most `most` draws, evenly spaced in every chain, (chains, draws, n) and (chains, draws), and which."""
+    posterior = group(tree, "posterior")
+    n_chains, n_draws = posterior["concentration"].shape
+    every = slice(None, None, max(-(-n_chains * n_draws // most), 1))
+    return posterior["mean_direction"].values[:, every], posterior["concentration"].values[:, every], every
+
+
+def to_bytes(tree: xr.DataTree) -> bytes:
+    """Return a NetCDF file of the tree, compressed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "posterior.nc"
+        encoding = {
+            f"/{group}": {
+                name: {"zlib": True, "complevel": 4} for name, values in node.data_vars.items() if values.size
+            }
+            for group, node in tree.children.items()
+        }
+        tree.to_netcdf(path, engine="h5netcdf", encoding=encoding)
+        return path.read_bytes()
+
+
+def from_bytes(content: bytes) -> xr.DataTree:
+    """Return the tree of a NetCDF file, in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "posterior.nc"
+        path.write_bytes(content)
+        with xr.open_datatree(path, engine="h5netcdf") as tree:
+            return tree.load().copy(deep=True)

@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""What a fit of the heterogeneous model says, in words and numbers: estimates, their errors, whether to trust them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.bessel import mean_resultant_length
+from stochpref.posterior.diagnostics import PARETO_LIMIT, RHAT_LIMIT, Diagnostics
+from stochpref.posterior.prior import Prior
+
+Array = NDArray[np.float64]
+
+_AS_WIDE = 0.8  # posterior sd over prior sd beyond which data have taught next to nothing
+_TOP = 0.05  # of the interval of κ: its upper end
+_HELD = 0.5  # a share of draws there beyond this part of the prior's says that data do not bound κ from above
+_SHORT = 0.5  # length of the mean of μ below which the direction is open
+
+
+class Row(NamedTuple):
+    """One line of the table: a quantity, its posterior mean, sd and 90 % interval, R-hat, effective draws, error."""
+
+    name: str
+    mean: float
+    sd: float
+    lower: float
+    upper: float
+    r_hat: float
+    ess_bulk: float
+    ess_tail: float
+    mcse: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HeterogeneousSummary:
+    """A posterior of (μ, κ); print it, or read its fields.
+
+    n_observations, n_goods, n_dropped : sizes, and degenerate observations left out.
+    sampler, reason : what was used and why.
+    n_chains, n_draws : draws kept of each chain.
+    is_converged, is_identified : the two verdicts.
+    verdict : the verdicts in words, with what to do.
+    concentration : its row.
+    goods : rows of the components of the mean direction, the highest mean first.
+    alikeness : mean of A_n(κ), the length of the average utility: 0 all differ, 1 all alike.
+    pareto_k : of importance weights; None for chains.
+    """
+
+    n_observations: int
+    n_goods: int
+    n_dropped: int
+    sampler: str
+    reason: str
+    n_chains: int
+    n_draws: int
+    is_converged: bool
+    is_identified: bool
+    verdict: tuple[str, ...]
+    concentration: Row
+    goods: tuple[Row, ...]
+    alikeness: float
+    pareto_k: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, as JSON can hold them."""
+        return {
+            **asdict(self),
+            "concentration": self.concentration._asdict(),
+            "goods": [row._asdict() for row in self.goods],
+        }
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        left_out = f", {self.n_dropped:,} degenerate ones left out" if self.n_dropped else ""
+        lines = [
+            f"Heterogeneous utility over {self.n_goods} goods, {self.n_observations:,} observations{left_out}",
+            f"  {self.sampler}: {self.n_chains} chains of {self.n_draws:,} draws ({self.reason})",
+            *(f"  {line}" for line in self.verdict),
+            "",
+            f"  {'':<22}{'mean':>9}{'sd':>8}   {'90 % interval':<21}{'R-hat':>7}{'ESS bulk':>10}{'tail':>8}",
+            self._line(self.concentration),
+            *(self._line(row) for row in self.goods[:30]),
+        ]
+        if len(self.goods) > 30:
+            lines.append(f"  and {len(self.goods) - 30} more goods")
+        lines += ["", f"  customers agree to {100 * self.alikeness:.0f} % (0: all differ, 100: all alike)"]
+        return "\n".join(lines)
+
+    @staticmethod
+    def _line(row: Row) -> str:
+        name = row.name if len(row.name) <= 20 else row.name[:19] + "…"
+        between = f"{row.lower:.3f} to {row.upper:.3f}"
+        return (
+            f"  {name:<22}{row.mean:>9.3f}{row.sd:>8.3f}   {between:<21}"
+            f"{row.r_hat:>7.3f}{row.ess_bulk:>10,.0f}{row.ess_tail:>8,.0f}"
+        )
+
+
+def make_rows(mean_direction: Array, concentration: Array, found: Diagnostics, goods: tuple[str, ...]) -> list[Row]:
+    """Return a row for each good and, last, one for the concentration."""
+    values = np.concatenate([mean_direction, concentration[:, :, None]], axis=2).reshape(-1, len(goods) + 1)
+    lower, upper = np.quantile(values, (0.05, 0.95), axis=0)
+    return [
+        Row(
+            name=name,
+            mean=float(values[:, i].mean()),
+            sd=float(values[:, i].std()),
+            lower=float(lower[i]),
+            upper=float(upper[i]),
+            r_hat=float(found.r_hat[i]),
+            ess_bulk=float(found.ess_bulk[i]),
+            ess_tail=float(found.ess_tail[i]),
+            mcse=float(found.mcse_mean[i]),
+        )
+        for i, name in enumerate((*goods, "concentration"))
+    ]
+
+
+def judge_convergence(found: Diagnostics, n_effective: int, status: str) -> tuple[bool, str]:
+    """Return whether the draws can be trusted, and a line that says so or what to do."""
+    if found.is_hopeless:
+        return False, (
+            f"NOT CONVERGED: importance weights are too uneven (Pareto k {found.pareto_k:.2f}, above {PARETO_LIMIT}); "
+            "use sampler='gibbs'"
+        )
+    trust = f"R-hat at most {found.worst_r_hat:.3f}, at least {found.fewest_effective:,.0f} effective draws"
+    if found.pareto_k is not None:
+        trust = f"Pareto k {found.pareto_k:.2f}, {found.fewest_effective:,.0f} effective draws"
+    if found.reaches(n_effective):
+        return True, f"converged: {trust}"
+    stopped = {
+        "interrupted": "it was interrupted",
+        "max_seconds": "its time was up",
+        "max_draws": "max_draws was reached",
+    }.get(status, "no more draws were asked for")
+    agrees = found.worst_r_hat < RHAT_LIMIT
+    return False, (
+        f"NOT CONVERGED: {trust}, {'fewer than the' if agrees else 'with R-hat above 1.01; wanted'} {n_effective:,} "
+        f"effective draws, and {stopped}; allow more draws or time, or another sampler"
+    )
+
+
+def judge_identification(
+    rows: list[Row], mean_direction: Array, concentration: Array, prior: Prior
+) -> tuple[bool, list[str]]:
+    """Return whether data identify the law, and a line for everything they leave open."""
+    lines = []
+    n, kappa = mean_direction.shape[-1], rows[-1]
+    width = prior.upper - prior.lower
+    length = float(np.linalg.norm(mean_direction.reshape(-1, n).mean(axis=0)))
+    if np.mean(concentration > prior.upper - _TOP * width) > _HELD * _TOP:
+        lines.append(
+            f"not identified: the concentration runs into its upper bound {prior.upper:g}; customers may share one "
+            "utility (use CommonUtility), or raise concentration_bounds"
+        )
+    elif kappa.sd > _AS_WIDE * width / np.sqrt(12.0):
+        lines.append("not identified: the data hardly narrow the concentration; collect more observations")
+    if length < _SHORT:
+        lines.append(
+            f"not identified: the mean direction is open (its posterior mean has length {length:.2f}); "
+            "collect more observations or more varied menus"
+        )
+    else:
+        open_goods = [row.name for row in rows[:-1] if row.sd > _AS_WIDE / np.sqrt(n)]
+        if open_goods:
+            shown = ", ".join(open_goods[:5]) + (f" and {len(open_goods) - 5} more" if len(open_goods) > 5 else "")
+            lines.append(f"not identified: the data say next to nothing of {shown}; offer them, at other prices")
+    return not lines, lines or ["identified: the data narrow the direction, every good and the concentration"]
+
+
+def average_alikeness(n_goods: int, concentration: Array) -> float:
+    """Return the posterior mean of A_n(κ)."""
+    return float(np.mean(mean_resultant_length(n_goods, concentration)))
