@@ -356,7 +356,17 @@ def test_odd_customers_are_named_as_in_the_file(tmp_path: Path) -> None:
         rows += [f"{name},tea,1,{bought[0]},1", f"{name},rum,1,{bought[1]},1"]
     (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
     result = CliRunner().invoke(
-        cli.app, ["fit", str(tmp_path / "p.csv"), "--out", str(tmp_path / "fit"), "--odd", str(tmp_path / "odd.csv")]
+        cli.app,
+        [
+            "fit",
+            str(tmp_path / "p.csv"),
+            "--model",
+            "common",
+            "--out",
+            str(tmp_path / "fit"),
+            "--odd",
+            str(tmp_path / "odd.csv"),
+        ],
     )
     assert result.exit_code == 0
     assert "observation A1 cannot hold together with observation" in result.stdout

@@ -25,6 +25,7 @@ ORDER = [
     "posterior",
     "consensus",
     "prediction",
+    "demand",
     "fits",
     "models",
     "design",

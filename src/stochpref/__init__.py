@@ -10,8 +10,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stochpref.choice import choose as choose
+    from stochpref.demand import Demand as Demand
+    from stochpref.demand import Elasticities as Elasticities
+    from stochpref.design import DesignEffort as DesignEffort
+    from stochpref.design import MenuCheck as MenuCheck
+    from stochpref.design import MenuDesign as MenuDesign
+    from stochpref.design import MenuLimits as MenuLimits
+    from stochpref.design import SignEstimate as SignEstimate
+    from stochpref.design import bisect_utility as bisect_utility
+    from stochpref.design import check_menus as check_menus
+    from stochpref.design import estimate_from_signs as estimate_from_signs
+    from stochpref.design import learn_sequentially as learn_sequentially
+    from stochpref.design import optimal_menus as optimal_menus
+    from stochpref.design import sign_menus as sign_menus
     from stochpref.errors import InvalidArgument as InvalidArgument
     from stochpref.errors import InvalidObservations as InvalidObservations
+    from stochpref.errors import NotConverged as NotConverged
+    from stochpref.errors import NotIdentified as NotIdentified
     from stochpref.errors import StochprefError as StochprefError
     from stochpref.errors import UnreadableData as UnreadableData
     from stochpref.laws import CorruptedUtilityLaw as CorruptedUtilityLaw
@@ -22,6 +37,7 @@ if TYPE_CHECKING:
     from stochpref.likelihood import fit_maximum_likelihood as fit_maximum_likelihood
     from stochpref.mass.exact import log_mass as log_mass
     from stochpref.models import CommonUtility as CommonUtility
+    from stochpref.models import HeterogeneousUtility as HeterogeneousUtility
     from stochpref.models import load_fit as load_fit
     from stochpref.observations import Menus as Menus
     from stochpref.observations import Observations as Observations
@@ -29,31 +45,49 @@ if TYPE_CHECKING:
     from stochpref.prediction import consistency as consistency
     from stochpref.readers import read_menus as read_menus
     from stochpref.readers import read_observations as read_observations
+    from stochpref.readers import write_menus as write_menus
     from stochpref.readers import write_observations as write_observations
     from stochpref.regions import Regions as Regions
 
 _HOME = {
     "CommonUtility": "models",
     "CorruptedUtilityLaw": "laws",
+    "Demand": "demand",
+    "DesignEffort": "design",
+    "Elasticities": "demand",
+    "HeterogeneousUtility": "models",
     "InvalidArgument": "errors",
     "InvalidObservations": "errors",
     "MaximumLikelihood": "likelihood",
+    "MenuCheck": "design",
+    "MenuDesign": "design",
     "MenuLaw": "laws",
+    "MenuLimits": "design",
     "Menus": "observations",
+    "NotConverged": "errors",
+    "NotIdentified": "errors",
     "Observations": "observations",
     "Regions": "regions",
+    "SignEstimate": "design",
     "StochprefError": "errors",
     "UnreadableData": "errors",
     "VonMisesFisher": "laws",
     "accuracy": "prediction",
+    "bisect_utility": "design",
+    "check_menus": "design",
     "choose": "choice",
     "consistency": "prediction",
+    "estimate_from_signs": "design",
     "fit_maximum_likelihood": "likelihood",
+    "learn_sequentially": "design",
     "load_fit": "models",
     "log_mass": "mass.exact",
+    "optimal_menus": "design",
     "read_menus": "readers",
     "read_observations": "readers",
+    "sign_menus": "design",
     "simulate": "laws",
+    "write_menus": "readers",
     "write_observations": "readers",
 }
 

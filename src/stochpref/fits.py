@@ -28,7 +28,7 @@ class SavedFit(NamedTuple):
     """What a folder holds.
 
     header : model, settings, seed, version, data.
-    parts : name of a part -> its content.
+    parts : name of a part -> its content, bytes where it is not JSON.
     """
 
     header: dict[str, Any]
@@ -49,13 +49,13 @@ def write_fit(folder: str | Path, header: dict[str, Any], parts: dict[str, Any])
     Parameters
     ----------
     header : what goes to ``fit.json``, beside the format and the hashes.
-    parts : file name -> content, as JSON can hold it.
+    parts : file name -> content: bytes, or anything that JSON can hold.
     """
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
     hashes = {}
     for name, content in parts.items():
-        text = _as_json(content)
+        text = content if isinstance(content, bytes) else _as_json(content)
         hashes[name] = hashlib.sha256(text).hexdigest()
         with replacing(home / name) as stream:
             stream.write(text)
@@ -71,7 +71,7 @@ def read_fit(folder: str | Path) -> SavedFit:
     UnreadableData : the folder is not a fit, is incomplete or was changed.
     """
     home = Path(folder)
-    header = json.loads(_read(home / HEADER, home))
+    header = _parse(_read(home / HEADER, home), home / HEADER)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else None
         raise UnreadableData(f"{home}: a fit must have format {FORMAT}; found {found}; read it with its own version")
@@ -85,7 +85,7 @@ def read_fit(folder: str | Path) -> SavedFit:
         text = _read(home / Path(name).name, home)
         if hashlib.sha256(text).hexdigest() != expected:
             raise UnreadableData(f"{home / name} does not belong to {HEADER} beside it; save the fit again")
-        parts[name] = json.loads(text)
+        parts[name] = _parse(text, home / name) if name.endswith(".json") else text
     return SavedFit(header, parts)
 
 
@@ -105,12 +105,14 @@ def _as_json(content: Any) -> bytes:
 def _read(path: Path, home: Path) -> bytes:
     if not path.is_file():
         raise UnreadableData(f"{home} is not a saved fit: it has no {path.name}; give the folder that save() wrote")
-    text = path.read_bytes()
+    return path.read_bytes()
+
+
+def _parse(text: bytes, path: Path) -> Any:
     try:
-        json.loads(text)
+        return json.loads(text)
     except ValueError as error:
         raise UnreadableData(f"{path} is not JSON: {error}; save the fit again") from None
-    return text
 
 
 def check_model(header: dict[str, Any], known: tuple[str, ...]) -> str:

@@ -1,28 +1,30 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Commands about fits: make one."""
+"""Commands about fits: make one, look at it, predict from it."""
 
 from __future__ import annotations
 
 import json
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import Budget, Degenerate, Layout, app, columns, exit_codes
+from stochpref.cli.application import Budget, Degenerate, Layout, Model, app, columns, exit_codes, without_nan
+from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from stochpref.models import CommonUtility
+    from stochpref.demand import Demand
+    from stochpref.models import CommonUtility, HeterogeneousUtility
+    from stochpref.observations import Menus, Observations
 
-
-class FitModel(StrEnum):
-    """Which model to fit."""
-
-    common = "common"
+_CHECKPOINT = "checkpoint.npz"
 
 
 class Solver(StrEnum):
@@ -40,21 +42,49 @@ class Centre(StrEnum):
     vertex = "vertex"
 
 
+class SamplerName(StrEnum):
+    """How to draw from the posterior."""
+
+    auto = "auto"
+    gibbs = "gibbs"
+    importance = "importance"
+    hamiltonian = "hamiltonian"
+    metropolis = "metropolis"
+
+
 @app.command()
 def fit(
     file: Annotated[Path, typer.Argument(help="Purchases, as `stochpref check` reads them.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="Folder to write the fit to.")],
-    model: Annotated[FitModel, typer.Option(help="One utility and some odd customers.")] = FitModel.common,
-    odd: Annotated[Path | None, typer.Option(help="Write the odd observations and why they are odd, .csv.")] = None,
-    margin: Annotated[
-        str, typer.Option(help="How far inside its region a purchase must be: a number or `theorem`.")
-    ] = ("0"),
-    solver: Annotated[Solver, typer.Option(help="Certified, or the paper's annealing.")] = Solver.certified,
-    centre: Annotated[Centre, typer.Option(help="Which of the best utilities.")] = Centre.bayes,
-    degenerate: Annotated[Degenerate, typer.Option(help="Observations with exact ties.")] = Degenerate.refuse,
-    require_optimal: Annotated[
-        bool, typer.Option("--require-optimal", help="Exit with code 3 unless the optimum is proven.")
+    model: Annotated[Model, typer.Option(help="Customers who differ, or one utility and some odd customers.")] = (
+        Model.heterogeneous
+    ),
+    sampler: Annotated[SamplerName | None, typer.Option(help="Heterogeneous: how to draw; auto picks.")] = None,
+    chains: Annotated[int | None, typer.Option(help="Heterogeneous: chains, 4 unless said.", min=1)] = None,
+    draws: Annotated[int | None, typer.Option(help="Heterogeneous: draws a chain at least, 1000.", min=1)] = None,
+    effective: Annotated[
+        int | None, typer.Option(help="Heterogeneous: effective draws to go on for, 400.", min=0)
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Heterogeneous: stop drawing after this time.")] = None,
+    concentration_bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Heterogeneous: interval of the concentration, 0 to 20 n unless said."),
+    ] = None,
+    require_converged: Annotated[
+        bool, typer.Option("--require-converged", help="Heterogeneous: exit with code 3 unless it converged.")
     ] = False,
+    odd: Annotated[
+        Path | None, typer.Option(help="Common: write the odd observations and why they are odd, .csv.")
+    ] = None,
+    margin: Annotated[
+        str | None, typer.Option(help="Common: how far inside its region a purchase must be: a number or `theorem`.")
+    ] = None,
+    solver: Annotated[Solver | None, typer.Option(help="Common: certified, or the paper's annealing.")] = None,
+    centre: Annotated[Centre | None, typer.Option(help="Common: which of the best utilities.")] = None,
+    require_optimal: Annotated[
+        bool, typer.Option("--require-optimal", help="Common: exit with code 3 unless the optimum is proven.")
+    ] = False,
+    degenerate: Annotated[Degenerate, typer.Option(help="Observations with exact ties.")] = Degenerate.refuse,
     seed: Annotated[int, typer.Option(help="The same seed gives the same fit.", min=0)] = 0,
     layout: Annotated[Layout, typer.Option(help="As in check.")] = Layout.auto,
     column: Annotated[list[str] | None, typer.Option(help="As in check.", metavar="OURS=YOURS")] = None,
@@ -63,43 +93,214 @@ def fit(
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="As in check.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
 ) -> None:
-    """Fit a model to purchases: the utility that explains most of them, a proof, and who is odd.
+    """Fit a model to purchases.
+
+    Heterogeneous: the posterior of what customers want and of how much they differ. A run that is stopped goes on
+    where it was when the same command is given again.
+    Common: the utility that explains most purchases, a proof, and who is odd.
 
     \b
     Examples:
+      stochpref fit purchases.csv --out fit/
+      stochpref fit purchases.csv --out fit/ --effective 1000 --max-seconds 600
       stochpref fit purchases.csv --model common --out fit/ --odd odd.csv
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
     """  # noqa: D301
     with exit_codes():
-        from stochpref.models import CommonUtility  # noqa: PLC0415
+        own: dict[Model, dict[str, Any]] = {
+            Model.heterogeneous: {
+                "--sampler": sampler, "--chains": chains, "--draws": draws, "--effective": effective,
+                "--max-seconds": max_seconds, "--concentration-bounds": concentration_bounds,
+                "--require-converged": require_converged or None,
+            },
+            Model.common: {
+                "--odd": odd, "--margin": margin, "--solver": solver, "--centre": centre,
+                "--require-optimal": require_optimal or None,
+            },
+        }  # fmt: skip
+        other = Model.common if model is Model.heterogeneous else Model.heterogeneous
+        stray = [name for name, value in own[other].items() if value is not None]
+        if stray:
+            raise InvalidArgument(f"{stray[0]} belongs to --model {other.value}; this fit is of model {model.value}")
         from stochpref.readers import scan  # noqa: PLC0415
 
         found = scan(file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap)
         data = found.accept(skip_bad=skip_bad)
-        fitted = CommonUtility(
-            margin=_margin(margin),
-            solver=solver.value,
-            random_state=seed,
-            centre=centre.value,
-            degenerate=degenerate.value,
-            verbose=True,
-        ).fit(data)
-        fitted.save(out)
-        summary = fitted.summary(found.labels)
-        if as_json:
-            content = {"version": __version__, "model": model.value, "seed": seed, **summary.as_dict()}
-            typer.echo(json.dumps(content, indent=2))
+        if model is Model.common:
+            robust = _fit_common(data, margin or "0", solver, centre, degenerate, seed)
+            robust.save(out)
+            _print_fit(robust.summary(found.labels).as_dict(), str(robust.summary(found.labels)), model, seed, as_json)
+            typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
+            if odd is not None:
+                _write_odd(robust, found.labels, odd)
+            if not robust.is_optimal_:
+                typer.echo(
+                    f"not proven optimal: {robust.n_consistent_:,} consistent, at most {robust.upper_bound_:,}",
+                    err=True,
+                )
+            failed = require_optimal and not robust.is_optimal_
         else:
-            typer.echo(str(summary))
-        typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
-        if odd is not None:
-            _write_odd(fitted, found.labels, odd)
-    if not fitted.is_optimal_:
-        typer.echo(
-            f"not proven optimal: {fitted.n_consistent_:,} consistent, at most {fitted.upper_bound_:,}", err=True
-        )
-        if require_optimal:
-            sys.exit(3)
+            settings = {
+                "sampler": sampler.value if sampler else None, "n_chains": chains, "n_draws": draws,
+                "n_effective": effective, "max_seconds": max_seconds, "concentration_bounds": concentration_bounds,
+            }  # fmt: skip
+            given = {name: value for name, value in settings.items() if value is not None}
+            fitted = _fit_heterogeneous(data, given, out, degenerate, seed)
+            _print_fit(fitted.summary().as_dict(), str(fitted.summary()), model, seed, as_json)
+            typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
+            failed = require_converged and not fitted.is_converged_
+    if failed:
+        sys.exit(3)
+
+
+def _fit_common(
+    data: Observations, margin: str, solver: Solver | None, centre: Centre | None, degenerate: Degenerate, seed: int
+) -> CommonUtility:
+    from stochpref.models import CommonUtility  # noqa: PLC0415
+
+    return CommonUtility(
+        margin=_margin(margin),
+        solver=(solver or Solver.certified).value,
+        random_state=seed,
+        centre=(centre or Centre.bayes).value,
+        degenerate=degenerate.value,
+        verbose=True,
+    ).fit(data)
+
+
+def _fit_heterogeneous(
+    data: Observations, settings: dict[str, Any], out: Path, degenerate: Degenerate, seed: int
+) -> HeterogeneousUtility:
+    from stochpref.models import HeterogeneousUtility  # noqa: PLC0415
+
+    checkpoint = out / _CHECKPOINT
+    if checkpoint.exists():
+        typer.echo(f"resuming from {checkpoint}", err=True)
+    model = HeterogeneousUtility(
+        random_state=seed, degenerate=degenerate.value, checkpoint=checkpoint, verbose=True, **settings
+    )
+    with _warnings_to_stderr():
+        model.fit(data)
+    model.save(out)
+    return model
+
+
+def _print_fit(content: dict[str, Any], text: str, model: Model, seed: int, as_json: bool) -> None:
+    if as_json:
+        header = {"version": __version__, "model": model.value, "seed": seed}
+        typer.echo(json.dumps(without_nan({**header, **content}), indent=2))
+    else:
+        typer.echo(text)
+
+
+@contextmanager
+def _warnings_to_stderr() -> Iterator[None]:
+    """Print warnings of fits as messages, without the lines of code that raised them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
+
+
+@app.command()
+def summary(
+    folder: Annotated[Path, typer.Argument(help="A fit that `stochpref fit` wrote.", metavar="FIT")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Print what a saved fit learned and how far to trust it.
+
+    \b
+    Examples:
+      stochpref summary fit/
+      stochpref summary fit/ --json
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.models import HeterogeneousUtility, load_fit  # noqa: PLC0415
+
+        fitted = load_fit(folder)
+        model = Model.heterogeneous if isinstance(fitted, HeterogeneousUtility) else Model.common
+        seed = -1 if fitted.seed_ is None else fitted.seed_
+        found = fitted.summary()
+        _print_fit(found.as_dict(), str(found), model, seed, as_json)
+
+
+@app.command()
+def predict(
+    folder: Annotated[Path, typer.Argument(help="A fit that `stochpref fit` wrote.", metavar="FIT")],
+    file: Annotated[Path, typer.Argument(help="Menus: prices and budgets, as purchases without quantities.")],
+    out: Annotated[Path | None, typer.Option(help="Write a row per menu and good, .csv.")] = None,
+    level: Annotated[float, typer.Option(help="Of the intervals (heterogeneous).")] = 0.9,
+    layout: Annotated[Layout, typer.Option(help="As in check.")] = Layout.auto,
+    column: Annotated[list[str] | None, typer.Option(help="As in check.", metavar="OURS=YOURS")] = None,
+    cap: Annotated[float, typer.Option(help="As in check.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Predict purchases at new prices and budgets.
+
+    Heterogeneous: expected purchases of a customer with intervals, revenue, and the bundle of the mean direction.
+    Common: the bundle that the common utility buys. Goods are matched by name; one that the file lacks is not on offer.
+
+    \b
+    Examples:
+      stochpref predict fit/ new_prices.csv
+      stochpref predict fit/ new_prices.csv --level 0.95 --out demand.csv
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.models import HeterogeneousUtility, load_fit  # noqa: PLC0415
+        from stochpref.readers import read_menus  # noqa: PLC0415
+
+        fitted = load_fit(folder)
+        menus = read_menus(file, layout=layout.value, columns=columns(column or []), caps=cap, goods=fitted.goods_)
+        bundles = fitted.predict(menus)
+        demand = fitted.demand(menus, level=level) if isinstance(fitted, HeterogeneousUtility) else None
+        if as_json:
+            content: dict[str, Any] = {"version": __version__, "goods": list(menus.goods), "bundles": bundles.tolist()}
+            if demand is not None:
+                content["demand"] = demand.as_dict()
+            typer.echo(json.dumps(without_nan(content), indent=2))
+        elif demand is not None:
+            typer.echo(str(demand))
+        else:
+            typer.echo(_bundle_table(menus, bundles))
+        if out is not None:
+            _write_predictions(menus, bundles, demand, out)
+
+
+def _bundle_table(menus: Menus, bundles: Any) -> str:
+    lines = ["Bundles of the common utility"]
+    for t in range(min(len(menus), 10)):
+        bought = [f"{menus.goods[i]} {bundles[t, i]:.3g}" for i in range(menus.n_goods) if bundles[t, i] > 0]
+        lines.append(f"  menu {t + 1}: {', '.join(bought) or 'nothing'}")
+    if len(menus) > 10:
+        lines.append(f"  and {len(menus) - 10:,} more menus")
+    return "\n".join(lines)
+
+
+def _write_predictions(menus: Menus, bundles: Any, demand: Demand | None, path: Path) -> None:
+    """Write one row per menu and good on offer."""
+    import csv  # noqa: PLC0415
+    import io  # noqa: PLC0415
+    import math  # noqa: PLC0415
+
+    from stochpref.readers.writing import replacing  # noqa: PLC0415
+
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    extra = [] if demand is None else ["expected", "lower", "upper"]
+    table.writerow(["menu", "good", "price", "budget", "bundle", *extra])
+    for t in range(len(menus)):
+        for i, good in enumerate(menus.goods):
+            if not math.isfinite(menus.prices[t, i]):
+                continue
+            row = [t + 1, good, menus.prices[t, i], menus.budgets[t], bundles[t, i]]
+            table.writerow(
+                row + ([] if demand is None else [demand.mean[t, i], demand.lower[t, i], demand.upper[t, i]])
+            )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(text.getvalue().encode())
+    typer.echo(f"wrote {path} ({len(menus):,} menus)", err=True)
 
 
 def _margin(text: str) -> float | str:

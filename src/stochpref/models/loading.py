@@ -9,9 +9,10 @@ from pathlib import Path
 from stochpref.errors import UnreadableData
 from stochpref.fits import check_model, read_fit
 from stochpref.models.common import UTILITY_FILE, CommonUtility
+from stochpref.models.heterogeneous import HeterogeneousUtility
 
 
-def load_fit(folder: str | Path) -> CommonUtility:
+def load_fit(folder: str | Path) -> CommonUtility | HeterogeneousUtility:
     """Return the model that `save` wrote to a folder; it predicts, scores and summarises as before.
 
     Raises
@@ -19,10 +20,12 @@ def load_fit(folder: str | Path) -> CommonUtility:
     UnreadableData : the folder is not a fit, is incomplete or was changed.
     """
     saved = read_fit(folder)
-    check_model(saved.header, ("common",))
+    model = check_model(saved.header, ("common", "heterogeneous"))
     try:
-        return CommonUtility.restore(saved.header, saved.parts[UTILITY_FILE])
-    except (KeyError, TypeError, AttributeError) as error:
+        if model == "common":
+            return CommonUtility.restore(saved.header, saved.parts[UTILITY_FILE])
+        return HeterogeneousUtility.restore(saved.header, saved.parts)
+    except (KeyError, TypeError, AttributeError, OSError) as error:
         raise UnreadableData(
             f"{folder}: the fit was changed by hand or by another version: {error!r}; save it again"
         ) from None

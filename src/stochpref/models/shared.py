@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +40,7 @@ def generator(random_state: int | np.random.Generator | None) -> tuple[np.random
     return np.random.default_rng(int(random_state)), int(random_state)
 
 
-def in_order(values: Array, known: tuple[str, ...], goods: tuple[str, ...]) -> Array:
+def in_order(values: NDArray[Any], known: tuple[str, ...], goods: tuple[str, ...]) -> NDArray[Any]:
     """Return values, whose last axis counts the known goods, in the order of other goods; unknown ones are refused."""
     if goods == known:
         return values
@@ -96,3 +97,26 @@ def reporting(verbose: bool) -> Iterator[Callable[[str], None]]:
         return
     with console.status("comparing observations") as status:
         yield status.update
+
+
+@contextmanager
+def progress(verbose: bool, title: str) -> Iterator[Callable[[int, int, str], None] | None]:
+    """Yield what a loop tells of its steps (done, total, a word): a bar on a terminal's stderr, None elsewhere."""
+    if not verbose:
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(title)
+
+        def report(done: int, total: int, word: str) -> None:
+            bar.update(task, completed=done, total=total, description=f"{title}: {word}")
+
+        yield report

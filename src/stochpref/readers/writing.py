@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Writing observations so that reading them gives back the same numbers: CSV or Parquet, long or wide."""
+"""Writing observations and menus so that reading them gives back the same numbers: CSV or Parquet, long or wide."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument
-from stochpref.observations import Observations
+from stochpref.observations import Menus, Observations
 from stochpref.readers.mapping import LAYOUTS, check_choice
 from stochpref.readers.tables import suffix_of
 
@@ -45,6 +45,21 @@ def write_observations(observations: Observations, path: str | os.PathLike[str],
     table = pa.table(arrange_fn(observations))
     with replacing(Path(path)) as file:
         write_fn(table, file)
+
+
+def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "long") -> None:
+    """Write menus to a .csv or .parquet file that `read_menus` reads back exactly; as `write_observations`."""
+    if not isinstance(menus, Menus):
+        raise InvalidArgument(f"menus must be Menus; received {type(menus).__name__}")
+    arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", LAYOUTS[1:])]
+    write_fn = _WRITERS[check_choice(suffix_of(Path(path)), "the suffix of path", tuple(_WRITERS))]
+    unbought = Observations(
+        menus.prices, menus.budgets, np.zeros_like(menus.prices), goods=menus.goods, caps=menus.caps
+    )
+    _check_names(unbought)
+    columns = {name: values for name, values in arrange_fn(unbought).items() if not name.startswith("quantity")}
+    with replacing(Path(path)) as file:
+        write_fn(pa.table(columns), file)
 
 
 @contextmanager

@@ -1,0 +1,474 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Customers who differ: the posterior of the law of their utilities, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from stochpref import __version__
+from stochpref.demand import (
+    N_SCRAMBLES,
+    Crowd,
+    Demand,
+    Elasticities,
+    expected_demand,
+    make_crowd,
+    price_elasticities,
+)
+from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
+from stochpref.fits import as_setting, data_hash, write_fit
+from stochpref.laws import check_rng
+from stochpref.mass.exact import exact_log_mass
+from stochpref.models.shared import as_menus, check_observations, generator, in_order, predict_bundles, progress
+from stochpref.observations import Menus, Observations
+from stochpref.posterior.chains import Draws, Plan, run_chains
+from stochpref.posterior.choosing import SAMPLERS, Choice, choose_sampler
+from stochpref.posterior.customers import CustomerUtilities, customer_utilities
+from stochpref.posterior.diagnostics import Diagnostics
+from stochpref.posterior.kernels import Target
+from stochpref.posterior.metropolis import MetropolisOptions
+from stochpref.posterior.prior import Prior, PriorFn
+from stochpref.posterior.results import (
+    MAX_LIKELIHOOD_DRAWS,
+    as_tree,
+    from_bytes,
+    group,
+    observations_of,
+    thinned,
+    to_bytes,
+)
+from stochpref.posterior.summary import (
+    HeterogeneousSummary,
+    average_alikeness,
+    judge_convergence,
+    judge_identification,
+    make_rows,
+)
+from stochpref.regions import Regions, usable_rows
+
+Array = NDArray[np.float64]
+
+POSTERIOR_FILE: Final = "posterior.nc"
+LEARNED_FILE: Final = "learned.json"
+_PURCHASES: Final = 2e7  # simulated for a call of `demand`, shared out over draws and menus
+_CUSTOMER_DRAWS: Final = 100
+
+
+class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
+    """The posterior of the von Mises–Fisher law of customers' utilities, exact likelihood, uniform prior.
+
+    Parameters
+    ----------
+    concentration_bounds : the prior's interval of κ; None for (0, 20 n). The paper's experiments use (1, 10).
+    sampler : "auto", "gibbs", "importance", "hamiltonian", or "metropolis", the paper's Algorithm 1.
+    n_chains, n_draws : chains, and draws of each before the first look.
+    random_state : None, an integer or a numpy Generator.
+    n_effective : draw on until every component has this many effective draws; 0 to stop at n_draws.
+    max_draws : of each chain, at most.
+    max_seconds : stop drawing after this time and return what is there; None for no limit.
+    prior : None for the uniform prior, or a function (mean_direction, concentration) -> log-density with respect to
+        dμ dκ, up to a constant, within the bounds.
+    checkpoint : a file to keep the run in until it is done; a fit that finds one made with the same data, settings and
+        seed resumes from it and gives the same draws as if it had not stopped.
+    degenerate : "refuse" observations that only exact ties could explain, or "drop" them.
+    metropolis : a `MetropolisOptions` for the paper's algorithm, None for the default.
+    verbose : show progress on a terminal's stderr.
+
+    Attributes
+    ----------
+    posterior_ : xarray DataTree with groups posterior (mean_direction (chain, draw, good), concentration
+        (chain, draw)), sample_stats, observed_data, constant_data; log_likelihood after `loo`.
+    mean_direction_ : (n,) normalised posterior mean, which predicts best on average.
+    concentration_ : posterior mean of κ.
+    goods_ : names.
+    sampler_, reason_ : the sampler used, and why.
+    status_ : "enough" draws, or why it stopped before: "max_draws", "max_seconds", "interrupted".
+    is_converged_, is_identified_ : whether draws can be trusted, whether data narrow the prior.
+    diagnostics_ : R-hat, effective draws and Monte Carlo errors.
+    n_dropped_ : degenerate observations left out.
+    seconds_ : spent on drawing.
+    seed_ : what the random numbers came from, None for a Generator.
+
+    Notes
+    -----
+    Ctrl-C ends the current step and returns what has been drawn; a second one breaks off.
+    """
+
+    def __init__(
+        self,
+        concentration_bounds: tuple[float, float] | None = None,
+        sampler: str = "auto",
+        n_chains: int = 4,
+        n_draws: int = 1000,
+        random_state: int | np.random.Generator | None = None,
+        n_effective: int = 400,
+        max_draws: int = 50_000,
+        max_seconds: float | None = None,
+        prior: PriorFn | None = None,
+        checkpoint: str | Path | None = None,
+        degenerate: str = "refuse",
+        metropolis: MetropolisOptions | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.concentration_bounds = concentration_bounds
+        self.sampler = sampler
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.random_state = random_state
+        self.n_effective = n_effective
+        self.max_draws = max_draws
+        self.max_seconds = max_seconds
+        self.prior = prior
+        self.checkpoint = checkpoint
+        self.degenerate = degenerate
+        self.metropolis = metropolis
+        self.verbose = verbose
+
+    def fit(self, observations: Observations, y: None = None) -> Self:  # noqa: ARG002
+        """Draw from the posterior of (μ, κ) given observations.
+
+        Warns
+        -----
+        NotConverged : the draws are too few or disagree.
+        NotIdentified : the data leave the direction, some goods or the concentration open.
+
+        Raises
+        ------
+        InvalidObservations : some are degenerate and were not to be dropped, or all are.
+        """
+        check_observations(observations)
+        plan = self._plan()
+        if observations.n_goods < 2:
+            raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
+        prior = Prior.within(self.concentration_bounds, observations.n_goods, self.prior)
+        regions = Regions.of(observations)
+        rows = usable_rows(regions, self.degenerate)
+        rng, self.seed_ = generator(self.random_state)
+        key = int(rng.integers(2**63))
+        self.goods_ = observations.goods
+        self.n_features_in_ = observations.n_goods
+        self.n_observations_, self.n_dropped_ = len(observations), len(observations) - rows.size
+        self.data_hash_ = data_hash(observations)
+        target = Target(regions if rows.size == len(regions) else regions[rows], prior)
+        choice = choose_sampler(self.sampler, target, key, plan, self.metropolis)
+        draws, found = self._draw(choice, plan, key)
+        attributes = {
+            "version": __version__,
+            "sampler": self.sampler_,
+            "seed": -1 if self.seed_ is None else self.seed_,
+        }
+        self.posterior_ = as_tree(draws, observations, attributes)
+        self._conclude(found, prior)
+        self._warn()
+        return self
+
+    def _draw(self, choice: Choice, plan: Plan, key: int) -> tuple[Draws, Diagnostics]:
+        """Run the chosen sampler, and the one it names instead if its draws turn out unusable."""
+        fingerprint = {
+            "version": __version__,
+            "data": self.data_hash_,
+            "sampler": choice.sampler.name,
+            "key": key,
+            "n_chains": self.n_chains,
+            "settings": {n: as_setting(getattr(self, n)) for n in ("concentration_bounds", "degenerate", "metropolis")},
+        }
+        with progress(self.verbose, choice.sampler.name) as report:
+            run = run_chains(
+                choice.sampler,
+                choice.adapt_fn(plan),
+                fingerprint=fingerprint,
+                report=report,
+                diagnose_fn=choice.diagnose_fn,
+            )
+        if choice.instead_fn is not None and run.status == "hopeless":
+            return self._draw(choice.instead_fn(run.diagnostics), plan, key)
+        self.sampler_, self.reason_, self.status_, self.seconds_ = (
+            choice.sampler.name, choice.reason, run.status, run.seconds,
+        )  # fmt: skip
+        return choice.finish_fn(run.draws), run.diagnostics
+
+    def _plan(self) -> Plan:
+        """Return how long to draw, checked."""
+        for name, least in (("n_chains", 1), ("n_draws", 1), ("n_effective", 0), ("max_draws", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise InvalidArgument(f"{name} must be a whole number from {least}; received {value!r}")
+        if self.max_seconds is not None and not (
+            isinstance(self.max_seconds, int | float) and 0 < self.max_seconds < math.inf
+        ):
+            raise InvalidArgument(f"max_seconds must be a positive number or None; received {self.max_seconds!r}")
+        if self.sampler not in ("auto", *SAMPLERS):
+            raise InvalidArgument(f"sampler must be one of auto, {', '.join(SAMPLERS)}; received {self.sampler!r}")
+        if self.metropolis is not None and not isinstance(self.metropolis, MetropolisOptions):
+            raise InvalidArgument(f"metropolis must be a MetropolisOptions or None; received {self.metropolis!r}")
+        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
+        return Plan(
+            int(self.n_chains), int(self.n_draws), int(self.n_effective), int(self.max_draws),
+            None if self.max_seconds is None else float(self.max_seconds), checkpoint,
+        )  # fmt: skip
+
+    def _conclude(self, found: Diagnostics, prior: Prior) -> None:
+        posterior = group(self.posterior_, "posterior")
+        directions, concentrations = posterior["mean_direction"].values, posterior["concentration"].values
+        centre = directions.mean(axis=(0, 1))
+        length = float(np.linalg.norm(centre))
+        self.mean_direction_: Array = centre / length if length > 0 else centre
+        self.concentration_ = float(concentrations.mean())
+        self.diagnostics_, self._prior = found, prior
+        self._rows = make_rows(directions, concentrations, found, self.goods_)
+        self.is_converged_, self._convergence = judge_convergence(found, self.n_effective, self.status_)
+        self.is_identified_, self._identification = judge_identification(self._rows, directions, concentrations, prior)
+
+    def _warn(self) -> None:
+        if not self.is_converged_:
+            warnings.warn(self._convergence, NotConverged, stacklevel=3)
+        if not self.is_identified_:
+            warnings.warn("; ".join(self._identification), NotIdentified, stacklevel=3)
+
+    def predict(
+        self,
+        menus: Menus | ArrayLike,
+        budgets: ArrayLike | None = None,
+        *,
+        draw: bool = False,
+        rng: np.random.Generator | None = None,
+    ) -> Array:
+        """Return the bundles (T, n) that the mean direction buys, from menus or from prices and budgets.
+
+        Parameters
+        ----------
+        menus : Menus, matched by good name, or prices (T, n).
+        draw : predict from one posterior draw instead, as the paper does; `rng` picks it.
+        """
+        check_is_fitted(self)
+        direction = self.mean_direction_
+        if draw:
+            if rng is None:
+                raise InvalidArgument("a draw is picked at random; pass rng=numpy.random.default_rng(seed)")
+            draws = group(self.posterior_, "posterior")["mean_direction"].values
+            direction = draws.reshape(-1, draws.shape[2])[check_rng(rng).integers(draws.shape[0] * draws.shape[1])]
+        return predict_bundles(direction, self.goods_, menus, budgets)
+
+    def demand(
+        self,
+        menus: Menus | ArrayLike,
+        budgets: ArrayLike | None = None,
+        *,
+        level: float = 0.9,
+        n_customers: int | None = None,
+    ) -> Demand:
+        """Return expected purchases, over customers and over the posterior, with intervals.
+
+        Parameters
+        ----------
+        menus : Menus, matched by good name, or prices (T, n).
+        level : of the intervals.
+        n_customers : simulated for each posterior draw; None for 512 to 8192, fewer for many menus.
+        """
+        faced, columns = self._facing(menus, budgets)
+        directions, concentrations = self._flat_draws(MAX_LIKELIHOOD_DRAWS)
+        crowds = self._crowds(n_customers, len(concentrations) * len(faced))
+        return expected_demand(directions, concentrations, columns, faced, level, crowds)
+
+    def elasticities(
+        self,
+        menus: Menus | ArrayLike,
+        budgets: ArrayLike | None = None,
+        *,
+        level: float = 0.9,
+        n_customers: int | None = None,
+    ) -> Elasticities:
+        """Return own- and cross-price elasticities of expected purchases at one menu, with intervals."""
+        faced, columns = self._facing(menus, budgets)
+        directions, concentrations = self._flat_draws(MAX_LIKELIHOOD_DRAWS)
+        crowds = self._crowds(n_customers, len(concentrations) * 2 * faced.n_goods)
+        return price_elasticities(directions, concentrations, columns, faced, level, crowds)
+
+    def _facing(self, menus: Menus | ArrayLike, budgets: ArrayLike | None) -> tuple[Menus, NDArray[np.int64]]:
+        check_is_fitted(self)
+        faced = as_menus(menus, budgets, self.goods_)
+        places = np.arange(len(self.goods_), dtype=np.int64)
+        return faced, np.ascontiguousarray(in_order(places, self.goods_, faced.goods))
+
+    def _crowds(self, n_customers: int | None, n_each: int) -> list[Crowd]:
+        """Return the customers that all draws share; they depend on the fit's seed only."""
+        if n_customers is None:
+            per_draw = int(np.clip(_PURCHASES / n_each, 512, 8192))
+        elif isinstance(n_customers, bool) or not isinstance(n_customers, int | np.integer) or n_customers < 1:
+            raise InvalidArgument(f"n_customers must be None or a whole number from 1; received {n_customers!r}")
+        else:
+            per_draw = int(n_customers)
+        size = 2 ** max(round(math.log2(max(per_draw / N_SCRAMBLES, 1))), 0)
+        rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 1])
+        return [make_crowd(self.mean_direction_, size, rng=rng) for _ in range(N_SCRAMBLES)]
+
+    def _flat_draws(self, most: int) -> tuple[Array, Array]:
+        directions, concentrations, _ = thinned(self.posterior_, most)
+        return directions.reshape(-1, directions.shape[2]), concentrations.ravel()
+
+    def utilities(self, observations: Observations | None = None) -> CustomerUtilities:
+        """Return the posterior of each customer's own utility given what they bought; NaN where degenerate.
+
+        The fitted observations are taken if none are given.
+        """
+        data = self._data(observations)
+        regions = Regions.of(data)
+        rows = usable_rows(regions, "drop")
+        directions, concentrations = self._flat_draws(_CUSTOMER_DRAWS)
+        seed = 0 if self.seed_ is None else self.seed_
+        found = customer_utilities(regions[rows], directions, concentrations, self._prior, seed)
+        filled = (np.full(data.prices.shape, np.nan), np.full(data.prices.shape, np.nan))
+        for whole, part in zip(filled, found, strict=True):
+            whole[rows] = part
+        return CustomerUtilities(*filled)
+
+    def log_likelihood(self, observations: Observations) -> Array:
+        """Return (T,) the log posterior predictive probability of each observation; -inf for degenerate ones."""
+        data = self._data(observations)
+        directions, concentrations = self._flat_draws(MAX_LIKELIHOOD_DRAWS)
+        regions = Regions.of(data)
+        total = np.full(len(data), -np.inf)
+        for direction, kappa in zip(directions, concentrations, strict=True):
+            total = np.logaddexp(total, exact_log_mass(regions, kappa * direction).log_mass)
+        return total - math.log(len(concentrations))
+
+    def score(self, observations: Observations, y: None = None) -> float:  # noqa: ARG002
+        """Return the mean log posterior predictive probability of observations."""
+        return float(np.mean(self.log_likelihood(observations)))
+
+    def loo(self) -> Any:
+        """Return arviz's leave-one-out estimate of the log predictive score, pointwise, with Pareto k of each.
+
+        Adds the group log_likelihood to `posterior_`: exact, of at most 400 thinned draws.
+        """
+        check_is_fitted(self)
+        from arviz_stats import loo  # noqa: PLC0415
+
+        if "log_likelihood" not in self.posterior_.children:
+            self._add_log_likelihood()
+        return loo(self.posterior_, var_name="bundles", pointwise=True)
+
+    def _add_log_likelihood(self) -> None:
+        import xarray as xr  # noqa: PLC0415
+
+        directions, concentrations, every = thinned(self.posterior_, MAX_LIKELIHOOD_DRAWS)
+        regions = Regions.of(self._data(None))
+        rows = usable_rows(regions, "drop")
+        values = np.empty((*concentrations.shape, rows.size))
+        for place in np.ndindex(*concentrations.shape):
+            values[place] = exact_log_mass(regions[rows], concentrations[place] * directions[place]).log_mass
+        posterior = group(self.posterior_, "posterior")
+        coords = {
+            "chain": posterior["chain"].values, "draw": posterior["draw"].values[every], "observation": rows,
+        }  # fmt: skip
+        self.posterior_["log_likelihood"] = xr.DataTree(
+            xr.Dataset({"bundles": (("chain", "draw", "observation"), values)}, coords=coords)
+        )
+
+    def _data(self, observations: Observations | None) -> Observations:
+        """Return observations in the order of the fit's goods; the fitted ones if none are given."""
+        check_is_fitted(self)
+        if observations is None:
+            return observations_of(self.posterior_)
+        check_observations(observations)
+        if observations.goods == self.goods_:
+            return observations
+        in_order(np.arange(len(self.goods_)), self.goods_, observations.goods)  # refuses unknown goods
+        place = {name: i for i, name in enumerate(observations.goods)}
+        prices = np.full((len(observations), len(self.goods_)), np.inf)
+        bundles, caps = np.zeros_like(prices), np.ones_like(prices)
+        for i, name in enumerate(self.goods_):
+            if name in place:
+                prices[:, i] = observations.prices[:, place[name]]
+                bundles[:, i] = observations.bundles[:, place[name]]
+                caps[:, i] = observations.caps[:, place[name]]
+        return Observations(prices, observations.budgets, bundles, goods=self.goods_, caps=caps)
+
+    def summary(self) -> HeterogeneousSummary:
+        """Return what was learned and how far to trust it, printable."""
+        check_is_fitted(self)
+        concentrations = group(self.posterior_, "posterior")["concentration"].values
+        return HeterogeneousSummary(
+            n_observations=self.n_observations_,
+            n_goods=len(self.goods_),
+            n_dropped=self.n_dropped_,
+            sampler=self.sampler_,
+            reason=self.reason_,
+            n_chains=concentrations.shape[0],
+            n_draws=concentrations.shape[1],
+            is_converged=self.is_converged_,
+            is_identified=self.is_identified_,
+            verdict=(self._convergence, *self._identification),
+            concentration=self._rows[-1],
+            goods=tuple(sorted(self._rows[:-1], key=lambda row: -row.mean)),
+            alikeness=average_alikeness(len(self.goods_), concentrations),
+            pareto_k=self.diagnostics_.pareto_k,
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fit to a folder that `load_fit` reads back."""
+        check_is_fitted(self)
+        header = {
+            "model": "heterogeneous",
+            "version": __version__,
+            "settings": {name: as_setting(value) for name, value in self.get_params(deep=False).items()},
+            "seed": self.seed_,
+            "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
+        }
+        learned = {
+            "sampler": self.sampler_,
+            "reason": self.reason_,
+            "status": self.status_,
+            "seconds": self.seconds_,
+            "n_dropped": self.n_dropped_,
+            "bounds": [self._prior.lower, self._prior.upper],
+            "diagnostics": {
+                name: _plain(value) for name, value in self.diagnostics_._asdict().items()
+            },
+        }  # fmt: skip
+        write_fit(folder, header, {POSTERIOR_FILE: to_bytes(self.posterior_), LEARNED_FILE: learned})
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], parts: dict[str, Any]) -> Self:
+        """Return the model that a saved fit describes."""
+        settings, learned = dict(header["settings"]), parts[LEARNED_FILE]
+        if settings["metropolis"] is not None:
+            settings["metropolis"] = MetropolisOptions(**settings["metropolis"])
+        if settings["concentration_bounds"] is not None:
+            settings["concentration_bounds"] = tuple(settings["concentration_bounds"])
+        if not isinstance(settings["random_state"], int | None):
+            settings["random_state"] = None
+        settings["prior"] = None  # a function cannot be saved; it is needed only to fit again
+        model = cls(**settings)
+        model.posterior_ = from_bytes(parts[POSTERIOR_FILE])
+        model.goods_ = tuple(str(name) for name in group(model.posterior_, "posterior")["good"].values)
+        model.n_features_in_ = len(model.goods_)
+        model.n_observations_, model.n_dropped_ = int(header["data"]["n_observations"]), int(learned["n_dropped"])
+        model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
+        model.sampler_, model.reason_ = learned["sampler"], learned["reason"]
+        model.status_, model.seconds_ = learned["status"], float(learned["seconds"])
+        saved = {name: _restored(value) for name, value in learned["diagnostics"].items()}
+        model._conclude(Diagnostics(**saved), Prior(*learned["bounds"]))
+        return model
+
+
+def _plain(value: Any) -> Any:
+    """Return diagnostics as JSON holds them: null for NaN."""
+    if isinstance(value, np.ndarray):
+        return [_plain(float(item)) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return np.array([math.nan if item is None else item for item in value])
+    return value
