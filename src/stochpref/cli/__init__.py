@@ -7,6 +7,9 @@ required), 130 interrupted. Everything heavy is imported inside the commands, so
 """
 
 from stochpref.cli import data as data
+from stochpref.cli import designing as designing
 from stochpref.cli import fitting as fitting
+from stochpref.cli import reproducing as reproducing
+from stochpref.cli import trials as trials
 from stochpref.cli.application import app as app
 from stochpref.cli.application import main as main

@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Commands about menus yet to be offered: design a batch, check what a set can teach."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stochpref import __version__
+from stochpref.cli.application import app, exit_codes, without_nan
+from stochpref.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+design_app = typer.Typer(
+    name="design", help="Choose prices and budgets that teach most, and check what menus can teach.",
+    no_args_is_help=True, rich_markup_mode=None,
+)  # fmt: skip
+app.add_typer(design_app)
+
+
+class CriterionName(StrEnum):
+    """What a design is best for."""
+
+    d = "d"
+    a = "a"
+    prediction = "prediction"
+
+
+@design_app.command()
+def menus(
+    goods: Annotated[str, typer.Option(help="Their number, or names: tea,milk,rum. Not needed with --fit.")] = "",
+    out: Annotated[Path | None, typer.Option(help="File to write, .csv or .parquet; a row per menu and good.")] = None,
+    budget: Annotated[str, typer.Option(help="Money of a customer: a number, or a range LOW:HIGH.")] = "",
+    criterion: Annotated[
+        CriterionName,
+        typer.Option(help="d: volume of the confidence region; a: angle error; prediction: error of demand."),
+    ] = CriterionName.d,
+    batch: Annotated[int, typer.Option(help="Number of menus.", min=1, max=100_000)] = 50,
+    fit: Annotated[Path | None, typer.Option(help="Folder of a heterogeneous fit: what is believed so far.")] = None,
+    concentration: Annotated[
+        float | None, typer.Option(help="How alike customers are believed to be; 5, or that of --fit.")
+    ] = None,
+    lowest_price: Annotated[float | None, typer.Option(help="Default: budget / (20 goods).")] = None,
+    highest_price: Annotated[float | None, typer.Option(help="Default: the budget.")] = None,
+    price_step: Annotated[float | None, typer.Option(help="Prices are multiples of it.")] = None,
+    always: Annotated[str, typer.Option(help="Goods that cannot be withheld: names, or `all`.")] = "",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same menus.", min=0)] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
+) -> None:
+    """Design a batch of menus from which purchases teach most about what customers want.
+
+    Without a fit the batch is good for all directions on average.
+
+    \b
+    Examples:
+      stochpref design menus --goods 5 --budget 2 --criterion d --batch 50 --out menus.csv
+      stochpref design menus --fit fit/ --criterion a --batch 100 --price-step 0.05 --out next.csv
+      stochpref design menus --goods tea,milk,rum --budget 1:3 --always tea --out menus.csv
+    """  # noqa: D301
+    with exit_codes():
+        import numpy as np  # noqa: PLC0415
+
+        from stochpref.design import MenuLimits, optimal_menus  # noqa: PLC0415
+        from stochpref.readers.writing import write_menus  # noqa: PLC0415
+
+        names, direction, kappa = _belief(goods, fit, concentration)
+        limits = MenuLimits(
+            budget=_budget(budget), lowest_price=lowest_price, highest_price=highest_price, price_step=price_step,
+            always_offered=True if always == "all" else _split(always),
+        )  # fmt: skip
+        found = optimal_menus(
+            names, batch, rng=np.random.default_rng(seed), mean_direction=direction, concentration=kappa,
+            criterion=criterion.value, limits=limits,
+        )  # fmt: skip
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            write_menus(found.menus, out)
+            typer.echo(f"wrote {out} ({batch} menus, seed {seed}, version {__version__})", err=True)
+        if as_json:
+            content: dict[str, Any] = {
+                "version": __version__,
+                "seed": seed,
+                "goods": list(found.menus.goods),
+                "criterion": found.criterion,
+                "n_menus": len(found.menus),
+                "concentration": kappa,
+                "efficiency": found.efficiency,
+                "efficiency_bound": found.efficiency_bound,
+                "relative_information": found.relative_information,
+                "angle": found.angle,
+                "notes": list(found.notes),
+            }
+            typer.echo(json.dumps(without_nan(content), indent=2))
+        else:
+            typer.echo(str(found))
+
+
+@design_app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="Menus: a .csv or .parquet file, long or wide.", metavar="FILE")],
+    fit: Annotated[Path | None, typer.Option(help="Folder of a heterogeneous fit: the law believed in.")] = None,
+    direction: Annotated[
+        str, typer.Option(help="Mean direction, a number for each good, any length; all equal by default.")
+    ] = "",
+    concentration: Annotated[float | None, typer.Option(help="How alike customers are; 5, or that of --fit.")] = None,
+    target: Annotated[float, typer.Option(help="Angle error wanted, in radians.")] = 0.1,
+    simulate: Annotated[int, typer.Option(help="Laws at which to simulate the paper's L.", min=0, max=10_000)] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same answer.", min=0)] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a report.")] = False,
+) -> None:
+    """Check what purchases from a set of menus can teach, before offering them.
+
+    \b
+    Examples:
+      stochpref design check menus.csv
+      stochpref design check menus.csv --fit fit/ --target 0.05
+      stochpref design check menus.csv --direction 0.6,-0.2,0.5 --concentration 8 --json
+    """  # noqa: D301
+    with exit_codes():
+        import numpy as np  # noqa: PLC0415
+
+        from stochpref.design import check_menus  # noqa: PLC0415
+        from stochpref.readers import read_menus  # noqa: PLC0415
+
+        if fit is not None and direction:
+            raise InvalidArgument("--fit and --direction both state a direction; give one of them")
+        if fit is not None:
+            names, mean, kappa = _belief("", fit, concentration)
+            table = read_menus(file, goods=names)
+        else:
+            table = read_menus(file)
+            mean, kappa = _direction(direction, table.n_goods), 5.0 if concentration is None else concentration
+        assert mean is not None
+        result = check_menus(
+            table, mean, kappa, rng=np.random.default_rng(seed), target_angle=target, n_simulated=simulate
+        )
+        if as_json:
+            content = {"version": __version__, "seed": seed, "concentration": kappa, **result.as_dict()}
+            typer.echo(json.dumps(without_nan(content), indent=2))
+        else:
+            typer.echo(str(result))
+            if fit is None and not direction:
+                typer.echo(f"law: all goods wanted alike, concentration {kappa:g}; --fit or --direction says otherwise")
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _belief(
+    goods: str, fit: Path | None, concentration: float | None
+) -> tuple[tuple[str, ...], NDArray[np.float64] | None, float]:
+    """Return the goods, the direction believed in (None for any) and the concentration."""
+    if fit is None:
+        if not goods:
+            raise InvalidArgument("--goods is missing; give their number or names, or a fit with --fit")
+        count = goods.strip()
+        names = tuple(f"good{i + 1}" for i in range(int(count))) if count.isdigit() else tuple(_split(goods))
+        return names, None, 5.0 if concentration is None else concentration
+    from stochpref.models import CommonUtility, load_fit  # noqa: PLC0415
+
+    fitted = load_fit(fit)
+    if isinstance(fitted, CommonUtility):
+        raise InvalidArgument(
+            f"--fit must be a heterogeneous fit; {fit} holds one common utility, which has no spread to design for"
+        )
+    if goods and tuple(_split(goods)) != tuple(fitted.goods_) and goods.strip() != str(len(fitted.goods_)):
+        raise InvalidArgument(f"--goods differ from those of the fit, {', '.join(fitted.goods_)}; leave --goods out")
+    kappa = float(fitted.concentration_) if concentration is None else concentration
+    return tuple(fitted.goods_), fitted.mean_direction_, kappa
+
+
+def _direction(text: str, n_goods: int) -> NDArray[np.float64]:
+    import numpy as np  # noqa: PLC0415
+
+    try:
+        values = np.array([float(part) for part in _split(text)]) if text else np.ones(n_goods)
+    except ValueError:
+        raise InvalidArgument(f"--direction must be numbers separated by commas; received {text!r}") from None
+    if values.shape != (n_goods,) or not np.any(values):
+        raise InvalidArgument(f"--direction must hold {n_goods} numbers, not all zero; received {text!r}")
+    return np.asarray(values / np.linalg.norm(values))
+
+
+def _budget(text: str) -> float | tuple[float, float] | None:
+    if not text:
+        return None
+    try:
+        numbers = [float(part) for part in text.split(":")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 2):
+        raise InvalidArgument(f"--budget must be a number or LOW:HIGH; received {text!r}")
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])

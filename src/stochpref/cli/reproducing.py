@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Commands about the paper: its exhibits, its bounds, and the register of its slips."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stochpref import __version__
+from stochpref.cli.application import app, exit_codes, without_nan
+
+reproduce = typer.Typer(
+    name="reproduce",
+    help="Reproduce the exhibits of the paper and check its statements.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(reproduce)
+
+_Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)]
+_Out = Annotated[Path, typer.Option(help="Folder to write to, made if needed.")]
+_OptionalOut = Annotated[Path | None, typer.Option(help="Folder to write the same as JSON to.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@reproduce.command()
+def guarantees(seed: _Seed = 0, as_json: _Json = False, out: _OptionalOut = None) -> None:
+    """Set every bound of the paper, printed and corrected, beside a simulation of what it bounds.
+
+    Also printed: the number of observations from which on each bound says anything.
+
+    \b
+    Examples:
+      stochpref reproduce guarantees
+      stochpref reproduce guarantees --seed 1 --json --out results/
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.reproduce import guarantees as exhibit  # noqa: PLC0415
+
+        report = exhibit.run(seed)
+        content = {"version": __version__, **exhibit.as_dict(report)}
+        show(content, exhibit.as_text(report), as_json, out, "guarantees")
+
+
+@reproduce.command()
+def register(as_json: _Json = False, out: _OptionalOut = None) -> None:
+    """Check each entry of the register of slips by computation; exit code 0 only if all are confirmed.
+
+    \b
+    Examples:
+      stochpref reproduce register
+      stochpref reproduce register --json
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.reproduce import register as exhibit  # noqa: PLC0415
+
+        findings = exhibit.run()
+        content = {"version": __version__, "findings": exhibit.as_list(findings)}
+        show(content, exhibit.as_text(findings), as_json, out, "register")
+    if not all(finding.is_confirmed for finding in findings):
+        typer.echo("some entries are not confirmed", err=True)
+        raise typer.Exit(3)
+
+
+@reproduce.command()
+def figure1(out: _Out = Path("figures"), seed: _Seed = 0, as_json: _Json = False) -> None:
+    """Draw the empty intersection, and the posterior that resolves it, for two and three goods.
+
+    \b
+    Example:
+      stochpref reproduce figure1 --out figures/ --seed 0
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.reproduce import figure1 as exhibit  # noqa: PLC0415
+
+        numbers = {"version": __version__, **exhibit.write(out, seed)}
+        show(numbers, exhibit.as_text(numbers), as_json, None, "figure1")
+        _tell(out, "figure1", seed)
+
+
+@reproduce.command()
+def figure2(out: _Out = Path("figures"), seed: _Seed = 0, as_json: _Json = False) -> None:
+    """Draw how far apart the laws of observations are against how far apart the parameters are.
+
+    Printed: the L of Corollary 1 under each law of menus, between two bounds, with standard errors.
+
+    \b
+    Example:
+      stochpref reproduce figure2 --out figures/ --seed 0
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.reproduce import figure2 as exhibit  # noqa: PLC0415
+
+        numbers = {"version": __version__, **exhibit.write(out, seed)}
+        show(numbers, exhibit.as_text(numbers), as_json, None, "figure2")
+        _tell(out, "figure2", seed)
+
+
+def show(content: dict[str, Any], text: str, as_json: bool, folder: Path | None, name: str) -> None:
+    """Print the content as text or JSON, and write it to a folder if there is one."""
+    packed = json.dumps(without_nan(content), indent=2)
+    typer.echo(packed if as_json else text)
+    if folder is not None:
+        from stochpref.readers.writing import replacing  # noqa: PLC0415
+
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(folder / f"{name}.json") as stream:
+            stream.write(packed.encode() + b"\n")
+        typer.echo(f"wrote {folder / f'{name}.json'}", err=True)
+
+
+def _tell(folder: Path, name: str, seed: int) -> None:
+    typer.echo(f"wrote {folder / name}.png and .svg (seed {seed}, version {__version__})", err=True)

@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Commands that repeat the paper's experiments: its table, and two figures made of the same trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stochpref import __version__
+from stochpref.cli.application import exit_codes
+from stochpref.cli.reproducing import reproduce, show
+from stochpref.errors import InvalidArgument
+
+
+class Setting(StrEnum):
+    """Which half of the table."""
+
+    gaussian = "gaussian"
+    corruption = "corruption"
+    both = "both"
+
+
+class Method(StrEnum):
+    """Whose algorithms."""
+
+    paper = "paper"
+    ours = "ours"
+    both = "both"
+
+
+_Laws = Annotated[str, typer.Option(help="Laws of menus, separated by commas.")]
+_Trials = Annotated[int, typer.Option(help="Markets a cell.", min=2)]
+_Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)]
+_Jobs = Annotated[int, typer.Option(help="Processes.", min=1)]
+_Out = Annotated[Path, typer.Option(help="Folder for results; finished trials there are not run again.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@reproduce.command()
+def table1(
+    setting: Annotated[Setting, typer.Option(help="Which half of the table.")] = Setting.both,
+    laws: _Laws = "i,ii,iii",
+    goods: Annotated[str, typer.Option(help="Numbers of goods, separated by commas.")] = "3,5,10,25",
+    observations: Annotated[str, typer.Option(help="Sizes T, separated by commas.")] = "1000",
+    trials: _Trials = 20,
+    method: Annotated[Method, typer.Option(help="The paper's algorithms as written, ours, or both.")] = Method.both,
+    iterations: Annotated[int, typer.Option(help="K of the paper's algorithms.", min=1)] = 1000,
+    seed: _Seed = 0,
+    jobs: _Jobs = 2,
+    out: _Out = Path("table1"),
+    as_json: _Json = False,
+) -> None:
+    """Repeat the paper's Table 1: its algorithms as written, ours, and the ceiling, with standard errors.
+
+    Trials are kept as they finish; a run that was stopped goes on where it was when given the same command.
+
+    \b
+    Examples:
+      stochpref reproduce table1
+      stochpref reproduce table1 --setting corruption --goods 10,25 --trials 5 --method ours
+      stochpref reproduce table1 --observations 200,1000,5000 --method ours --out sizes/
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.reproduce import table1 as exhibit  # noqa: PLC0415
+        from stochpref.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
+
+        settings = list(exhibit.SETTINGS) if setting is Setting.both else [setting.value]
+        cells = [
+            Cell(part, law, n, size)
+            for part in settings
+            for law in check_list(laws.split(","), LAWS, "--laws")
+            for n in _numbers(goods, "--goods", 2)
+            for size in _numbers(observations, "--observations", 1)
+        ]
+        with _progress("table 1") as report:
+            table = exhibit.run(
+                cells, _methods(method), n_trials=trials, n_iterations=iterations, seed=seed, jobs=jobs, folder=out,
+                report=report,
+            )  # fmt: skip
+        content = {"version": __version__, "seed": seed, "iterations": iterations, **exhibit.as_dict(table)}
+        show(content, exhibit.as_text(table), as_json, out, "table1")
+
+
+@reproduce.command()
+def figure3(
+    law: Annotated[str, typer.Option(help="Law of menus.")] = "i",
+    goods: Annotated[str, typer.Option(help="Numbers of goods, separated by commas.")] = "3,5,10,25,50,100",
+    observations: Annotated[int, typer.Option(help="Size T.", min=1)] = 1000,
+    trials: _Trials = 10,
+    method: Annotated[Method, typer.Option(help="The paper's algorithms as written, ours, or both.")] = Method.both,
+    iterations: Annotated[int, typer.Option(help="K of the paper's algorithms.", min=1)] = 1000,
+    seed: _Seed = 0,
+    jobs: _Jobs = 2,
+    out: _Out = Path("figures"),
+    as_json: _Json = False,
+) -> None:
+    """Draw accuracy against the number of goods: published, the paper's algorithms, ours, the ceiling.
+
+    \b
+    Example:
+      stochpref reproduce figure3 --out figures/
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.reproduce import figure3 as exhibit  # noqa: PLC0415
+        from stochpref.reproduce import table1 as numbers  # noqa: PLC0415
+        from stochpref.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
+
+        (name,) = check_list([law], LAWS, "--law")
+        cells = [Cell(part, name, n, observations) for part in numbers.SETTINGS for n in _numbers(goods, "--goods", 2)]
+        with _progress("figure 3") as report:
+            table = numbers.run(
+                cells, _methods(method), n_trials=trials, n_iterations=iterations, seed=seed, jobs=jobs, folder=out,
+                report=report,
+            )  # fmt: skip
+        content = {"version": __version__, "seed": seed, "iterations": iterations, **numbers.as_dict(table)}
+        show(content, numbers.as_text(table), as_json, out, "figure3")
+        exhibit.write(out, table)
+        typer.echo(f"wrote {out / 'figure3'}.png and .svg (seed {seed}, version {__version__})", err=True)
+
+
+@reproduce.command()
+def figure4(
+    goods: Annotated[int, typer.Option(help="Number of goods.", min=2)] = 5,
+    laws: _Laws = "i,ii,iii",
+    observations: Annotated[str, typer.Option(help="Sizes T, separated by commas.")] = "100,200,500,1000,2000,5000",
+    trials: _Trials = 20,
+    seed: _Seed = 0,
+    jobs: _Jobs = 2,
+    out: _Out = Path("figures"),
+    as_json: _Json = False,
+) -> None:
+    """Draw error against the number of observations, with the fitted rate beside the theorem's.
+
+    \b
+    Example:
+      stochpref reproduce figure4 --out figures/
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.reproduce import figure4 as exhibit  # noqa: PLC0415
+        from stochpref.reproduce.trials import LAWS, check_list  # noqa: PLC0415
+
+        names = check_list(laws.split(","), LAWS, "--laws")
+        sizes = tuple(_numbers(observations, "--observations", 1))
+        if len(sizes) < 2:
+            raise InvalidArgument(
+                f"--observations must name two sizes or more, to fit a rate; received {observations!r}"
+            )
+        with _progress("figure 4") as report:
+            curves = exhibit.run(goods, names, sizes, n_trials=trials, seed=seed, jobs=jobs, folder=out, report=report)
+        show(
+            {"version": __version__, "seed": seed, **exhibit.as_dict(curves)},
+            exhibit.as_text(curves),
+            as_json,
+            out,
+            "figure4",
+        )
+        exhibit.write(out, curves)
+        typer.echo(f"wrote {out / 'figure4'}.png and .svg (seed {seed}, version {__version__})", err=True)
+
+
+def _methods(method: Method) -> list[str]:
+    return ["paper", "ours"] if method is Method.both else [method.value]
+
+
+def _numbers(text: str, option: str, least: int) -> list[int]:
+    parts = text.split(",")
+    if not all(part.strip().isdigit() and int(part) >= least for part in parts):
+        raise InvalidArgument(f"{option} must be whole numbers from {least}, separated by commas; received {text!r}")
+    return [int(part) for part in parts]
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield what is told of finished trials: a bar with time left on a terminal's stderr, None elsewhere."""
+    from stochpref.models.shared import progress  # noqa: PLC0415
+
+    with progress(True, title) as report:
+        yield None if report is None else lambda done, total: report(done, total, "trials")

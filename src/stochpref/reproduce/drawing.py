@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""What figures share: the plotting library, loaded when needed, and how a figure is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stochpref.errors import StochprefError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class MissingExtra(StochprefError, ImportError):
+    """An optional library is not installed; the message names the extra that brings it."""
+
+
+def pyplot() -> Any:
+    """Return matplotlib's pyplot with a backend that needs no display.
+
+    Raises
+    ------
+    MissingExtra : matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("figures need matplotlib; install the extra: pip install 'stochpref[plots]'") from None
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    return plt
+
+
+def save(figure: Figure, folder: Path, name: str) -> None:
+    """Write NAME.png and NAME.svg to a folder, made if needed; the same figure gives the same bytes."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+    with mpl.rc_context({"svg.hashsalt": name}):
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    pyplot().close(figure)

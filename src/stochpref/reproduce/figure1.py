@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Figure 1: no utility explains every customer, and the posterior that resolves it, on the circle and on the sphere.
+
+Left: the regions of a few simulated customers and how many of them each direction explains; nothing is explained by
+all. Right: the posterior density of the mean direction given the same customers, μ uniform and κ uniform on (1, 10) a
+priori, from exact masses summed over a grid of κ.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.laws import MenuLaw, VonMisesFisher, simulate
+from stochpref.mass.exact import exact_log_mass
+from stochpref.regions import Regions
+from stochpref.reproduce.drawing import pyplot, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+CONCENTRATION, BOUNDS = 4.0, (1.0, 10.0)
+N_CUSTOMERS = {2: 12, 3: 12}
+DIRECTIONS = {2: np.array([0.8, 0.6]), 3: np.array([0.62, 0.45, 0.6428])}
+_N_OUTLINES = 5
+
+
+class Panel(NamedTuple):
+    """What one row of the figure shows.
+
+    truth : (n,) the mean direction behind the customers.
+    regions : of the customers.
+    directions : (k, n) a grid of directions.
+    density : (k,) posterior density of the mean direction, relative to the uniform law.
+    best : (n,) the middle of the most covered cell.
+    n_explained : how many customers it explains.
+    """
+
+    truth: Array
+    regions: Regions
+    directions: Array
+    density: Array
+    best: Array
+    n_explained: int
+
+
+def compute(n_goods: int, directions: Array, *, rng: np.random.Generator) -> Panel:
+    """Return customers of 2 or 3 goods, the posterior on an equal-area grid of directions, and what is explained most.
+
+    The most covered cell is looked for on a grid of its own, 40,000 directions; where several cells explain as many,
+    the largest is taken.
+    """
+    truth = DIRECTIONS[n_goods] / np.linalg.norm(DIRECTIONS[n_goods])
+    data = simulate(VonMisesFisher(truth, CONCENTRATION), MenuLaw("uniform"), N_CUSTOMERS[n_goods], rng=rng)
+    regions = Regions.of(data)
+    fine = circle_grid(40_000) if n_goods == 2 else sphere_grid(40_000)
+    inside = regions.contains(fine)
+    covered = inside.sum(axis=1)
+    on_top = np.flatnonzero(covered == covered.max())
+    _, cell, sizes = np.unique(inside[on_top], axis=0, return_inverse=True, return_counts=True)
+    best = fine[on_top[cell.ravel() == np.argmax(sizes)]].mean(axis=0)
+    # The log-likelihood of (μ, κ) is the sum over customers; Gauss points average it over κ.
+    nodes, weights = np.polynomial.legendre.leggauss(5)
+    kappas = 0.5 * (BOUNDS[0] + BOUNDS[1]) + 0.5 * (BOUNDS[1] - BOUNDS[0]) * nodes
+    log_likelihood = np.array(
+        [[exact_log_mass(regions, k * mu, tolerance=1e-6).log_mass.sum() for k in kappas] for mu in directions]
+    )
+    density = np.exp(log_likelihood - log_likelihood.max()) @ weights
+    return Panel(truth, regions, directions, density / density.mean(), best / np.linalg.norm(best), int(covered.max()))
+
+
+def circle_grid(size: int = 240) -> Array:
+    """Return directions at equal angles."""
+    angles = (np.arange(size) + 0.5) * 2 * np.pi / size
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def sphere_grid(size: int = 500) -> Array:
+    """Return directions spread evenly over the sphere (a Fibonacci lattice), each for the same area."""
+    k = np.arange(size) + 0.5
+    height, angle = 1 - 2 * k / size, np.pi * (1 + np.sqrt(5)) * k
+    ring = np.sqrt(1 - height**2)
+    return np.stack([ring * np.cos(angle), ring * np.sin(angle), height], axis=1)
+
+
+def draw(seed: int = 0) -> tuple[Figure, dict[str, Any]]:
+    """Return the figure and the numbers it shows; half a minute of one core."""
+    plt = pyplot()
+    streams = np.random.default_rng(seed).spawn(2)
+    flat = compute(2, circle_grid(), rng=streams[0])
+    round_ = compute(3, sphere_grid(), rng=streams[1])
+    figure = plt.figure(figsize=(9.6, 8.6), layout="constrained")
+    axes = [
+        figure.add_subplot(2, 2, 1, projection="polar"),
+        figure.add_subplot(2, 2, 2),
+        figure.add_subplot(2, 2, 3),
+        figure.add_subplot(2, 2, 4),
+    ]
+    _draw_arcs(axes[0], flat)
+    _draw_circle_density(axes[1], flat)
+    view = _view(round_.truth)
+    _draw_polygons(figure, axes[2], round_, view)
+    _draw_sphere_density(figure, axes[3], round_, view)
+    return figure, {"seed": seed, "circle": _numbers(flat), "sphere": _numbers(round_)}
+
+
+def write(folder: Path, seed: int = 0) -> dict[str, Any]:
+    """Write figure1.png and figure1.svg to a folder; return the numbers they show."""
+    figure, numbers = draw(seed)
+    save(figure, folder, "figure1")
+    return numbers
+
+
+def as_text(numbers: dict[str, Any]) -> str:
+    """Return the numbers as two lines."""
+    return "\n".join(
+        f"{name}: {one['most_explained']} of {one['n_customers']} customers explained at most; from the truth, "
+        f"most explained {one['degrees_from_truth_most_explained']:.1f}°, "
+        f"posterior mode {one['degrees_from_truth_posterior_mode']:.1f}°"
+        for name, one in (("circle", numbers["circle"]), ("sphere", numbers["sphere"]))
+    )
+
+
+def _numbers(panel: Panel) -> dict[str, Any]:
+    mode = panel.directions[np.argmax(panel.density)]
+
+    def degrees(u: Array) -> float:
+        return float(np.degrees(np.arccos(np.clip(u @ panel.truth, -1, 1))))
+
+    return {
+        "n_customers": len(panel.regions),
+        "most_explained": panel.n_explained,
+        "degrees_from_truth_most_explained": degrees(panel.best),
+        "degrees_from_truth_posterior_mode": degrees(mode),
+    }
+
+
+def _draw_arcs(axis: Axes, panel: Panel) -> None:
+    """Draw each customer's region as an arc on a ring of its own."""
+    angles = np.linspace(0, 2 * np.pi, 2881)
+    inside = panel.regions.contains(np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    count = len(panel.regions)
+    for t in range(count):
+        axis.plot(angles, np.where(inside[:, t], 1.0 + t / count, np.nan), color="0.25", lw=2.6, solid_capstyle="butt")
+    best = float(np.arctan2(panel.best[1], panel.best[0]))
+    axis.plot([best, best], [0, 2.05], "k--", lw=1.5)
+    axis.annotate(
+        f"explains {panel.n_explained} of {count}", (best, 2.05), (4, 4), textcoords="offset points", fontsize=9,
+        annotation_clip=False,
+    )  # fmt: skip
+    axis.set(ylim=(0, 2.08), yticks=[])
+    axis.set_title(f"Two goods: {count} customers, one ring each", fontsize=11)
+    axis.set_xticks(np.radians([0, 90, 180, 270]), ["good 1", "good 2", "not 1", "not 2"])
+    axis.spines["polar"].set_visible(False)
+    axis.grid(visible=False)
+
+
+def _draw_circle_density(axis: Axes, panel: Panel) -> None:
+    angle = np.degrees(np.arctan2(panel.directions[:, 1], panel.directions[:, 0]))
+    order = np.argsort(angle)
+    axis.fill_between(angle[order], panel.density[order], color="0.8", label="posterior density of μ")
+    axis.plot(angle[order], panel.density[order], color="0.2")
+    axis.axvline(np.degrees(np.arctan2(*panel.truth[::-1])), color="k", ls=":", label="true μ")
+    axis.axvline(np.degrees(np.arctan2(*panel.best[::-1])), color="k", ls="--", label="most explained")
+    axis.set(xlim=(-180, 180), xticks=range(-180, 181, 90), ylim=(0, None))
+    axis.set(xlabel="direction, degrees", ylabel="density relative to uniform")
+    axis.set_title("The posterior they give", fontsize=11)
+    axis.legend(frameon=False, fontsize=9, loc="upper left")
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _view(centre: Array) -> Array:
+    """Return a (3, 3) frame whose last row looks at a direction, the third good pointing up."""
+    up = np.array([0.0, 0.0, 1.0]) - centre[2] * centre
+    up /= np.linalg.norm(up)
+    return np.stack([np.cross(up, centre), up, centre])
+
+
+def _front(view: Array, size: int = 401) -> tuple[Array, Array, Array]:
+    """Return a square of points of the visible half, and the directions they stand for; NaN outside the rim."""
+    x, y = np.meshgrid(np.linspace(-1, 1, size), np.linspace(-1, 1, size))
+    depth = np.sqrt(np.where(x**2 + y**2 <= 1, np.maximum(1 - x**2 - y**2, 0.0), np.nan))
+    return x, y, np.stack([x, y, depth], axis=-1) @ view
+
+
+def _draw_globe(axis: Axes, view: Array) -> None:
+    """Draw the rim and where the goods point."""
+    t = np.linspace(0, 2 * np.pi, 400)
+    axis.plot(np.cos(t), np.sin(t), color="k", lw=1)
+    for i in range(3):
+        x, y, depth = view @ np.eye(3)[i]
+        if depth > 0:
+            axis.plot(x, y, "k.", ms=4)
+            axis.annotate(
+                f"good {i + 1}", (x, y), (5, 5), textcoords="offset points", fontsize=8,
+                bbox={"fc": "w", "ec": "none", "pad": 0.8, "alpha": 0.8},
+            )  # fmt: skip
+    axis.set(aspect="equal", xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))
+    axis.set_axis_off()
+
+
+def _draw_polygons(figure: Figure, axis: Axes, panel: Panel, view: Array) -> None:
+    """Shade how many customers each visible direction satisfies; outline the regions of the first few."""
+    x, y, u = _front(view)
+    is_seen = np.isfinite(u[..., 0])
+    count = len(panel.regions)
+    shares = np.full(x.shape, np.nan)
+    shares[is_seen] = panel.regions.contains(u[is_seen]).sum(axis=1)
+    levels = np.arange(-0.5, panel.n_explained + 1)
+    shade = axis.contourf(x, y, shares, levels=levels, cmap="Greys", vmax=1.8 * panel.n_explained)
+    for t in range(_N_OUTLINES):
+        matrix, right = panel.regions.inequalities(t)
+        beyond = np.full(x.shape, np.nan)
+        beyond[is_seen] = np.max(u[is_seen] @ matrix.T - right, axis=1)
+        style = ("-", "--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)))[t % 5]
+        axis.contour(x, y, beyond, levels=[0.0], colors="k", linewidths=1.4, linestyles=[style])
+    best = view @ panel.best
+    axis.plot(*best[:2], "k*", ms=13, mfc="w", label=f"explains {panel.n_explained} of {count}")
+    _draw_globe(axis, view)
+    axis.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(-0.08, -0.13))
+    axis.set_title(f"Three goods: {count} customers, {_N_OUTLINES} outlined", fontsize=11)
+    bar = figure.colorbar(shade, ax=axis, shrink=0.7, ticks=range(panel.n_explained + 1))
+    bar.set_label("customers explained")
+
+
+def _draw_sphere_density(figure: Figure, axis: Axes, panel: Panel, view: Array) -> None:
+    from scipy.interpolate import RBFInterpolator  # noqa: PLC0415
+
+    x, y, u = _front(view, 141)
+    is_seen = np.isfinite(u[..., 0])
+    smooth = RBFInterpolator(panel.directions, np.log(panel.density + 1e-12), neighbors=30)
+    density = np.full(x.shape, np.nan)
+    density[is_seen] = np.exp(smooth(u[is_seen]))
+    shade = axis.contourf(x, y, density, levels=12, cmap="Greys")
+    best, truth = view @ panel.best, view @ panel.truth
+    axis.plot(*best[:2], "k*", ms=12, mfc="w", label="most explained")
+    axis.plot(*truth[:2], "kX", ms=9, mfc="w", label="true μ")
+    _draw_globe(axis, view)
+    axis.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(-0.08, -0.13))
+    axis.set_title("The posterior they give", fontsize=11)
+    bar = figure.colorbar(shade, ax=axis, shrink=0.7)
+    bar.set_label("density relative to uniform")
