@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack
 
 import stochpref as sp
+from benchmarks.programmes import fit_trimmed_hinge
 from stochpref.consensus.annealing import Annealing
 from stochpref.consensus.solving import Effort
 
@@ -51,27 +52,6 @@ def market(n: int, T: int, delta: float, law: str, seed: int, kind: object = "un
     return sp.simulate(utility_law, sp.MenuLaw(law), T, rng=rng), u, utility_law
 
 
-def hinge(observations: sp.Observations, delta: float, rounds: int = 3) -> np.ndarray:
-    """Solve the trimmed-hinge linear programme: least total violation, the worst share dropped, and again."""
-    regions = sp.Regions.of(observations)
-    kept = np.arange(len(regions))
-    u = np.ones(regions.n_goods)
-    for _ in range(rounds):
-        matrix, owner = stack(regions, kept)
-        slack = csr_array((-np.ones(len(owner)), (np.arange(len(owner)), owner)), shape=(len(owner), kept.size))
-        cost = np.append(np.zeros(regions.n_goods), np.ones(kept.size))
-        bounds = [(None, None)] * regions.n_goods + [(0, None)] * kept.size
-        found = linprog(cost, A_ub=hstack([csr_array(matrix), slack]), b_ub=-np.ones(len(owner)), bounds=bounds)
-        if found.x is None:
-            return u
-        u = found.x[: regions.n_goods]
-        loss = np.zeros(len(regions))
-        for t in range(len(regions)):
-            loss[t] = np.max(regions.inequalities(t)[0] @ u, initial=-np.inf)
-        kept = np.sort(np.argsort(loss)[: int(np.ceil((1 - delta) * len(regions)))])
-    return u if np.any(u) else np.ones(regions.n_goods)
-
-
 def stack(regions: sp.Regions, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     parts = [regions.inequalities(int(t))[0] for t in rows]
     return np.concatenate(parts), np.repeat(np.arange(len(rows)), [len(part) for part in parts])
@@ -93,9 +73,8 @@ def scores(size: str) -> None:
                     table.setdefault(name, []).append(100 * sp.consistency(estimate.utility_, test) / best)
                     n_certified += name == "certified" and estimate.is_optimal_
                 if n * T <= 25_000 and seed < 5:
-                    table.setdefault("trimmed hinge", []).append(
-                        100 * sp.consistency(hinge(observations, 0.1), test) / best
-                    )
+                    u_hinge = fit_trimmed_hinge(observations, np.random.default_rng(seed))
+                    table.setdefault("trimmed hinge", []).append(100 * sp.consistency(u_hinge, test) / best)
             place = LAWS.index(law)
             paper = f"{PAPER[n][place]:.1f}" if n in PAPER else "none"
             print(
