@@ -1,0 +1,281 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""What a set of menus can teach, before any data are collected.
+
+The information of a menu never exceeds Cov(u), that of seeing the utility itself. Measured against it, I = C S C with
+C = Cov(u)^{1/2}, the eigenvalues of S are shares between 0 and 1: of what could be learnt along a direction, how much
+these menus show. A direction with a share of 1e-3 needs a thousand times the observations; we call it unlearnable.
+
+The paper's L (eq. equiv) compares laws of purchases: W(P_θ, P_θ*) ≥ L |θ - θ*|, W the Wasserstein distance, θ = (μ, κ).
+Nearby laws differ by half E|s·δ| ≤ ½ √(δᵀ I δ) in total variation, and W is at most the width of the set of bundles
+times that, so √λ_min(I in θ) × width / 2 bounds L from above; the mean bundle is a 1-Lipschitz function of a purchase,
+so the smallest stretch of its derivative bounds the local L from below. Simulation looks at laws far away too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+
+from stochpref.choice import choose
+from stochpref.design.halfspace import halfspace_probability
+from stochpref.design.information import (
+    angle_variance,
+    draw_customers,
+    forecast_angle,
+    moments_of,
+    possible_purchases,
+    relative_information,
+    reliable_observations,
+    tangent_basis,
+)
+from stochpref.errors import InvalidArgument
+from stochpref.laws import VonMisesFisher, check_rng, uniform_directions
+from stochpref.mass.exact import check_direction, vmf_covariance
+from stochpref.observations import Menus
+
+Array = NDArray[np.float64]
+
+UNLEARNABLE: Final = 1e-3  # share of what could be learnt
+_NEVER: Final = 1e-6  # probability below which nobody wants a good
+_MOST_MENUS: Final = 100  # a longer list is represented by this many of its menus, evenly spaced
+
+
+@dataclass(frozen=True, slots=True)
+class MenuCheck:
+    """What a set of menus can teach about one law; `print` it for a report.
+
+    Attributes
+    ----------
+    goods : names.
+    n_menus : in the set.
+    rank : of the information about h = κμ: directions that can be learnt at all.
+    condition : largest over smallest eigenvalue of the information; inf if singular.
+    shares : (n,) eigenvalues of the information relative to observing utilities, rising, between 0 and 1.
+    good_shares : (n,) the same along each good.
+    unlearnable : names of goods that stay open, with the reason.
+    open_directions : (k, n) unit vectors that stay open.
+    is_concentration_open : the set tells next to nothing about κ.
+    relative_information : trace over the tangent space relative to observing utilities.
+    angle : forecast of the root mean square angle error (radians) of one observation of each menu; inf if a direction
+        stays open, or below `n_reliable`.
+    n_needed : observations for the target angle; inf if a direction stays open.
+    n_reliable : fewest observations for which the information forecasts the error: with fewer, chance decides.
+    target_angle : radians.
+    equivalence_upper, equivalence_lower : bounds on the paper's L nearby, from the information and from demand.
+    equivalence_simulated : smallest ratio of distances over simulated laws; None if none were simulated.
+    message : the verdict.
+    """
+
+    goods: tuple[str, ...]
+    n_menus: int
+    rank: int
+    condition: float
+    shares: Array
+    good_shares: Array
+    unlearnable: dict[str, str]
+    open_directions: Array
+    is_concentration_open: bool
+    relative_information: float
+    angle: float
+    n_needed: float
+    n_reliable: float
+    target_angle: float
+    equivalence_upper: float
+    equivalence_lower: float
+    equivalence_simulated: float | None
+    message: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the check as JSON can hold it."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields.items()}
+
+    def __str__(self) -> str:
+        n = len(self.goods)
+        needed = f"{self.n_needed:,.0f}" if np.isfinite(self.n_needed) else "no number of"
+        angle = f"{self.angle:.3g} rad after one observation of each menu (forecast)"
+        if not np.isfinite(self.angle):
+            angle = f"no forecast below {self.n_reliable:,.0f} observations"
+        lines = [
+            f"{self.n_menus} menus of {n} goods: {self.message}",
+            f"  rank                 {self.rank} of {n}, condition {self.condition:.3g}",
+            f"  information          {self.relative_information:.3f} of observing the utilities themselves",
+            f"  weakest direction    {self.shares[0]:.2g} of what could be learnt",
+            f"  angle error          {angle}",
+            f"  for {self.target_angle:g} rad         {needed} observations",
+            f"  L of the paper       {self.equivalence_lower:.3g} to {self.equivalence_upper:.3g} nearby"
+            + ("" if self.equivalence_simulated is None else f", {self.equivalence_simulated:.3g} by simulation"),
+        ]
+        lines += [f"  cannot be learnt: {name[:30]}: {reason}" for name, reason in list(self.unlearnable.items())[:10]]
+        if len(self.unlearnable) > 10:
+            lines.append(f"  … and {len(self.unlearnable) - 10} more goods")
+        return "\n".join(lines)
+
+
+def check_menus(
+    menus: Menus,
+    mean_direction: ArrayLike,
+    concentration: float,
+    *,
+    rng: np.random.Generator,
+    target_angle: float = 0.1,
+    n_draws: int = 400,
+    n_simulated: int = 0,
+) -> MenuCheck:
+    """Return what purchases from these menus can teach, if utilities follow a given law.
+
+    Parameters
+    ----------
+    menus : the set; each is taken to be offered equally often.
+    mean_direction, concentration : the law believed in: a unit vector (n,) and κ.
+    rng : draws customers (with few goods all bundles are summed instead) and simulated laws.
+    target_angle : accuracy wanted, in radians.
+    n_draws : customers a menu.
+    n_simulated : laws at which the paper's L is simulated, 0 for none.
+    """
+    check_rng(rng)
+    h = check_direction(mean_direction, concentration, menus.n_goods)
+    if not 0 < target_angle < np.pi:
+        raise InvalidArgument(f"target_angle must lie between 0 and π radians; received {target_angle}")
+    if np.linalg.norm(h) == 0:
+        return _uniform_check(menus, target_angle)
+    sample = menus if len(menus) <= _MOST_MENUS else menus[np.linspace(0, len(menus) - 1, _MOST_MENUS).astype(int)]
+    purchases = possible_purchases(sample, h, draw_customers(h, n_draws, rng))
+    moments, reliable = moments_of(purchases, len(sample)), reliable_observations(purchases, h)
+    information = moments.information.mean(axis=0)
+    values, vectors = np.linalg.eigh(information)
+    root = np.linalg.cholesky(vmf_covariance(h))
+    shares = np.linalg.eigvalsh(np.linalg.solve(root, np.linalg.solve(root, information).T))
+    good_shares = np.diag(information) / np.diag(vmf_covariance(h))
+    learnt = values > UNLEARNABLE * np.linalg.eigvalsh(vmf_covariance(h))[0]
+    unlearnable = _explain(menus, h, good_shares)
+    variance = angle_variance(information, h)
+    upper, lower = _local_equivalence(information, moments.demand_slope, h, sample)
+    along = h / np.linalg.norm(h)
+    is_open = float(along @ information @ along) < UNLEARNABLE * float(along @ vmf_covariance(h) @ along)
+    simulated = _simulate_equivalence(sample, h, n_simulated, rng) if n_simulated else None
+    return MenuCheck(
+        goods=menus.goods,
+        n_menus=len(menus),
+        rank=int(np.sum(values > 1e-10 * values[-1])) if values[-1] > 0 else 0,
+        condition=float(values[-1] / values[0]) if values[0] > 1e-15 * values[-1] > 0 else np.inf,
+        shares=np.clip(shares, 0.0, 1.0),
+        good_shares=good_shares,
+        unlearnable=unlearnable,
+        open_directions=vectors.T[~learnt],
+        is_concentration_open=is_open,
+        relative_information=relative_information(information, h),
+        angle=forecast_angle(variance, len(menus)) if len(menus) >= reliable else np.inf,
+        n_needed=float(np.ceil(max(variance / np.tan(min(target_angle, 1.5)) ** 2, reliable))),
+        n_reliable=float(np.ceil(reliable)),
+        target_angle=float(target_angle),
+        equivalence_upper=upper,
+        equivalence_lower=lower,
+        equivalence_simulated=simulated,
+        message=_verdict(unlearnable, int(np.sum(~learnt)), is_open),
+    )
+
+
+def _verdict(unlearnable: dict[str, str], n_open: int, is_concentration_open: bool) -> str:
+    if unlearnable:
+        return f"{len(unlearnable)} goods cannot be learnt from them"
+    if n_open > is_concentration_open:
+        return f"{n_open} directions stay open, though every good is seen: some goods move together"
+    if is_concentration_open:
+        return "every good can be learnt; the concentration next to not"
+    return "every good can be learnt"
+
+
+def _explain(menus: Menus, h: Array, good_shares: Array) -> dict[str, str]:
+    """Return the goods that stay open, with the reason."""
+    kappa = float(np.linalg.norm(h))
+    wanted = halfspace_probability(np.clip(h / kappa, -1, 1), len(h), kappa)
+    n_offers = np.isfinite(menus.prices).sum(axis=0)
+    reasons = {}
+    for i, name in enumerate(menus.goods):
+        if n_offers[i] == 0:
+            reasons[name] = "it is not on offer in any menu"
+        elif good_shares[i] < UNLEARNABLE and wanted[i] < _NEVER:
+            reasons[name] = f"nobody wants it (probability {wanted[i]:.1g}), so no price will show how little"
+        elif good_shares[i] < UNLEARNABLE and wanted[i] > 1 - _NEVER:
+            reasons[name] = "everybody wants it and buys it from all these menus; make them choose: less money"
+        elif good_shares[i] < UNLEARNABLE:
+            reasons[name] = "these prices and budgets leave no doubt whether it is bought; move its price"
+    return reasons
+
+
+def _local_equivalence(information: Array, slopes: Array, h: Array, menus: Menus) -> tuple[float, float]:
+    """Return bounds on L near h, from above by the information and from below by the slope of mean demand."""
+    kappa = float(np.linalg.norm(h))
+    # dh = κ dμ + μ dκ: columns map (n-1 tangent coordinates of μ, κ) to h.
+    jacobian = np.column_stack([kappa * tangent_basis(h / kappa), h / kappa])
+    smallest = max(float(np.linalg.eigvalsh(jacobian.T @ information @ jacobian)[0]), 0.0)
+    caps = np.where(np.isfinite(menus.prices), np.minimum(menus.caps, menus.budgets[:, None] / menus.prices), 0.0)
+    width = float(np.mean(np.linalg.norm(caps, axis=1)))
+    stretch = float(np.linalg.svd(slopes.mean(axis=0) @ jacobian, compute_uv=False)[-1])
+    return 0.5 * width * float(np.sqrt(smallest)), stretch
+
+
+def _simulate_equivalence(
+    menus: Menus, h: Array, n_simulated: int, rng: np.random.Generator, n_customers: int = 300
+) -> float:
+    """Return the smallest W(P_θ, P_θ*)/|θ - θ*| over simulated laws θ, distances between samples by assignment.
+
+    Both samples come from the same random numbers and face the same menus, so that two equal laws have distance zero.
+    """
+    kappa = float(np.linalg.norm(h))
+    rows = np.arange(n_customers) % len(menus)
+    table = menus[rows]
+    seed = int(rng.integers(2**63))
+
+    def purchases(law: VonMisesFisher, stream: int) -> Array:
+        u = law.sample(n_customers, rng=np.random.default_rng([seed, stream]))
+        bundles = choose(u, table.prices, table.budgets, caps=table.caps)
+        prices = np.where(np.isfinite(table.prices), table.prices, 0.0)
+        return np.column_stack([bundles, prices, table.budgets])
+
+    def distance(one: Array, other: Array) -> float:
+        cost = np.linalg.norm(one[:, None, :] - other[None, :, :], axis=2)
+        matched = linear_sum_assignment(cost)
+        return float(cost[matched].mean())
+
+    truth = VonMisesFisher(h / kappa, kappa)
+    base = purchases(truth, 0)
+    ratios = []
+    for step, towards in enumerate(uniform_directions(n_simulated, len(h), rng=rng)):
+        size = (0.1, 0.3, 1.0, 2.0)[step % 4]
+        mean = truth.mean_direction + size * towards
+        law = VonMisesFisher(mean / np.linalg.norm(mean), kappa * float(np.exp(0.3 * rng.standard_normal())))
+        gap = np.hypot(np.linalg.norm(law.mean_direction - truth.mean_direction), law.concentration - kappa)
+        ratios.append(distance(base, purchases(law, 0)) / float(gap))
+    return float(min(ratios))
+
+
+def _uniform_check(menus: Menus, target_angle: float) -> MenuCheck:
+    n = menus.n_goods
+    nothing = np.full(n, np.nan)
+    return MenuCheck(
+        goods=menus.goods,
+        n_menus=len(menus),
+        rank=0,
+        condition=np.inf,
+        shares=np.zeros(n),
+        good_shares=nothing,
+        unlearnable={},
+        open_directions=np.eye(n),
+        is_concentration_open=True,
+        relative_information=np.nan,
+        angle=np.inf,
+        n_needed=np.inf,
+        n_reliable=np.inf,
+        target_angle=float(target_angle),
+        equivalence_upper=0.0,
+        equivalence_lower=0.0,
+        equivalence_simulated=None,
+        message="at concentration 0 customers have no common direction, so there is none to learn",
+    )

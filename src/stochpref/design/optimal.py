@@ -1,0 +1,290 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Menus that teach most: the best mixture of candidates, new candidates where they would help, rounded to a batch.
+
+1. The best weights of the candidates at hand (`optimal_weights`, a concave problem).
+2. The menu that would help most is sought in the continuum, by varying the most sensitive menus; what is found joins
+   the candidates, and the weights are found again. By the equivalence theorem the largest sensitivity seen bounds what
+   any mixture of the menus tried could gain.
+3. The most promising menus are judged again with many more customers, so that luck is not mistaken for information, and
+   weighted for good. The mixture is rounded to a batch, and menus are exchanged while that helps.
+
+The figures reported come from customers that had no say in the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stochpref.design.beliefs import check_laws, good_names
+from stochpref.design.candidates import candidate_menus, plain_candidates, vary
+from stochpref.design.criteria import (
+    CRITERIA,
+    Criterion,
+    gradient,
+    loss,
+    make_criterion,
+    optimal_weights,
+    round_to_batch,
+    sensitivity,
+)
+from stochpref.design.information import (
+    MenuMoments,
+    angle_variance,
+    draw_customers,
+    forecast_angle,
+    menu_moments,
+    relative_information,
+)
+from stochpref.design.limits import Bounds, MenuLimits
+from stochpref.errors import InvalidArgument
+from stochpref.laws import MenuLaw, check_rng
+from stochpref.observations import Menus
+
+Array = NDArray[np.float64]
+
+_REJUDGE = 4  # times as many customers judge the menus that may be chosen
+
+
+@dataclass(frozen=True, slots=True)
+class DesignEffort:
+    """How hard to look.
+
+    Attributes
+    ----------
+    n_candidates : menus to begin with.
+    n_draws : customers drawn in all, shared by the laws averaged over; with few goods all bundles are summed instead.
+    n_rounds : times the weights are found and new candidates sought.
+    n_generations, n_offspring : of the search in each round.
+    n_starts : menus the search starts from.
+    """
+
+    n_candidates: int = 160
+    n_draws: int = 192
+    n_rounds: int = 3
+    n_generations: int = 6
+    n_offspring: int = 16
+    n_starts: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MenuDesign:
+    """A batch of menus and what it will teach; `print` it for a summary.
+
+    Attributes
+    ----------
+    menus : the batch.
+    criterion : "d", "a" or "prediction".
+    efficiency : of the batch relative to the best mixture found, by the criterion (1 is as good).
+    efficiency_bound : the best mixture found is at least this efficient among all menus tried, by the equivalence
+        theorem.
+    information : (n, n) about h = κμ in one observation of the batch on average, averaged over the laws.
+    relative_information : its trace over the tangent space, relative to observing utilities themselves.
+    angle : root mean square angle error (radians) after the batch and what was held, as the information has it; inf if
+        a direction stays open. `check_menus` says from how many observations on it can be relied on.
+    n_tried : menus whose information was computed.
+    notes : what to know about the limits.
+    """
+
+    menus: Menus
+    criterion: str
+    efficiency: float
+    efficiency_bound: float
+    information: Array
+    relative_information: float
+    angle: float
+    n_tried: int
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        menus = self.menus
+        offered = np.isfinite(menus.prices).sum(axis=1)
+        lines = [
+            f"{len(menus)} menus of {menus.n_goods} goods, criterion {self.criterion}",
+            f"  goods on offer            {offered.min()} to {offered.max()}",
+            f"  information               {self.relative_information:.3f} of observing the utilities themselves",
+            f"  angle error after a batch {self.angle:.3g} rad (forecast)",
+            f"  efficiency                {self.efficiency:.3f} of the best mixture found, which is at least "
+            f"{self.efficiency_bound:.3f} of the best of {self.n_tried:,} menus tried",
+        ]
+        return "\n".join(lines + [f"  note: {note}" for note in self.notes])
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """What a search shares: limits, laws (K, n), customers (K, S, n), criterion, information held a menu (K, n, n)."""
+
+    bounds: Bounds
+    laws: Array
+    utilities: Array
+    criterion: Criterion
+    held: Array
+
+    def information(self, menus: Menus) -> Array:
+        """Return (C, K, n, n): what each menu tells, and its share of what is held already."""
+        tables = [menu_moments(menus, h, u).information for h, u in zip(self.laws, self.utilities, strict=True)]
+        return np.stack(tables, axis=1) + self.held
+
+    def with_customers(self, n_draws: int, rng: np.random.Generator) -> _Problem:
+        """Return the same problem with other customers."""
+        return replace(self, utilities=np.stack([draw_customers(h, n_draws, rng) for h in self.laws]))
+
+
+def optimal_menus(
+    goods: int | Sequence[str],
+    n_menus: int,
+    *,
+    rng: np.random.Generator,
+    mean_direction: ArrayLike | None = None,
+    concentration: ArrayLike = 5.0,
+    criterion: str = "d",
+    limits: MenuLimits | None = None,
+    targets: Menus | None = None,
+    held: ArrayLike | None = None,
+    effort: DesignEffort | None = None,
+) -> MenuDesign:
+    """Return a batch of menus from which purchases teach most about the law of utilities.
+
+    Parameters
+    ----------
+    goods : their number, or names.
+    n_menus : size of the batch; one observation of each menu is planned, and menus may repeat.
+    rng : draws candidates and customers.
+    mean_direction : (n,) what is believed, or (k, n) to average over; None averages over all directions.
+    concentration : κ, or one for each direction.
+    criterion : "d" (volume of the confidence region of κμ), "a" (squared angle error of μ) or "prediction" (variance of
+        the mean demand at `targets`).
+    limits : what prices and budgets may be.
+    targets : menus whose demand matters, for "prediction"; the paper's law (i) by default.
+    held : (n, n) or (k, n, n) information about κμ already held, from earlier purchases.
+    effort : how hard to look.
+
+    Raises
+    ------
+    InvalidArgument : no menu can respect the limits, there is one good, or κ is not positive.
+    """
+    check_rng(rng)
+    names = good_names(goods)
+    bounds = (limits or MenuLimits()).resolve(names)
+    if n_menus < 1:
+        raise InvalidArgument(f"n_menus must be one or more; received {n_menus}")
+    if criterion not in CRITERIA:
+        raise InvalidArgument(f"criterion must be one of {', '.join(CRITERIA)}; received {criterion!r}")
+    effort = effort or DesignEffort()
+    laws = check_laws(len(names), mean_direction, concentration, rng)
+    shape = (len(laws), len(names), len(names))
+    prior = np.zeros(shape) if held is None else np.broadcast_to(np.asarray(held, dtype=np.float64), shape)
+    n_draws = max(effort.n_draws // len(laws), 32)
+    utilities = np.stack([draw_customers(h, n_draws, rng) for h in laws])
+    goal = make_criterion(criterion, laws, _target_moments(criterion, targets, bounds, laws, utilities, rng))
+    problem = _Problem(bounds, laws, utilities, goal, prior / n_menus)
+    pool, information, chosen = _search(problem, effort, rng)
+    judge = problem.with_customers(_REJUDGE * n_draws, rng)
+    shortlist = pool[chosen]
+    told = judge.information(shortlist)
+    slope = gradient(goal, np.tensordot(optimal_weights(goal, told), told, 1))
+    found, _ = _climb(problem, pool, information, slope, effort, rng)
+    shortlist, told = _join(shortlist, found), np.concatenate([told, judge.information(found)])
+    bound = 1 / float(sensitivity(slope, told).max())
+    weights = optimal_weights(goal, told)
+    rows = round_to_batch(goal, told, weights, n_menus)
+    n_tried = effort.n_candidates + (effort.n_rounds + 1) * effort.n_generations * effort.n_offspring
+    return _report(problem.with_customers(2 * n_draws, rng), shortlist, (rows, weights), (bound, n_tried))
+
+
+def _target_moments(
+    criterion: str, targets: Menus | None, bounds: Bounds, laws: Array, utilities: Array, rng: np.random.Generator
+) -> list[MenuMoments] | None:
+    if criterion != "prediction":
+        return None
+    if targets is None:
+        targets = MenuLaw("uniform").sample(12, len(bounds.goods), rng=rng)
+    if targets.n_goods != len(bounds.goods):
+        raise InvalidArgument(f"targets must be menus of {len(bounds.goods)} goods; received {targets.n_goods}")
+    return [menu_moments(targets, h, u) for h, u in zip(laws, utilities, strict=True)]
+
+
+def _join(menus: Menus, more: Menus) -> Menus:
+    return Menus(
+        np.concatenate([menus.prices, more.prices]),
+        np.concatenate([menus.budgets, more.budgets]),
+        goods=menus.goods,
+        caps=np.concatenate([menus.caps, more.caps]),
+    )
+
+
+def _search(problem: _Problem, effort: DesignEffort, rng: np.random.Generator) -> tuple[Menus, Array, NDArray[np.intp]]:
+    """Return the candidates, what they tell (C, K, n, n), and which of them deserve a second look."""
+    pool = candidate_menus(problem.bounds, problem.utilities, effort.n_candidates, rng)
+    information = problem.information(pool)
+    weights = optimal_weights(problem.criterion, information)
+    for _ in range(effort.n_rounds):
+        slope = gradient(problem.criterion, np.tensordot(weights, information, 1))
+        found, told = _climb(problem, pool, information, slope, effort, rng)
+        pool, information = _join(pool, found), np.concatenate([information, told])
+        weights = optimal_weights(problem.criterion, information)
+    rates = sensitivity(gradient(problem.criterion, np.tensordot(weights, information, 1)), information)
+    plain = np.arange(min(plain_candidates(len(problem.laws)), len(pool)))
+    chosen = np.concatenate([plain, np.argsort(-weights, kind="stable")[:24], np.argsort(-rates, kind="stable")[:12]])
+    return pool, information, np.unique(chosen)
+
+
+def _climb(
+    problem: _Problem, pool: Menus, information: Array, slope: Array, effort: DesignEffort, rng: np.random.Generator
+) -> tuple[Menus, Array]:
+    """Return menus found by varying the most sensitive ones, keeping the best each time, and what they tell."""
+    rates = sensitivity(slope, information)
+    best = np.argsort(-rates, kind="stable")[: effort.n_starts]
+    parents, parent_rates, told = pool[best], rates[best], information[best]
+    for generation in range(effort.n_generations):
+        scale = 0.5 * 0.7**generation
+        # Offspring are shared out evenly, so that one early success does not crowd out the other starts.
+        young = vary(parents, np.arange(effort.n_offspring) % len(parents), scale, problem.bounds, rng)
+        young_told = problem.information(young)
+        everyone = _join(parents, young)
+        all_told = np.concatenate([told, young_told])
+        all_rates = np.concatenate([parent_rates, sensitivity(slope, young_told)])
+        keep = np.argsort(-all_rates, kind="stable")[: effort.n_starts]
+        parents, parent_rates, told = everyone[keep], all_rates[keep], all_told[keep]
+    return parents, told
+
+
+def _report(
+    judge: _Problem, pool: Menus, plan: tuple[NDArray[np.intp], Array], searched: tuple[float, int]
+) -> MenuDesign:
+    """Return the design with its figures, as the judge's customers see it; the plan is rows and weights of the pool."""
+    rows, weights = plan
+    support = np.union1d(np.flatnonzero(weights > 1e-3), rows)
+    told = judge.information(pool[support])
+    batch = np.mean(told[np.searchsorted(support, rows)], axis=0)
+    mixture = np.tensordot(weights[support] / weights[support].sum(), told, 1)
+    gap = float(loss(judge.criterion, mixture) - loss(judge.criterion, batch))
+    menus = pool[rows]
+    variances = [angle_variance(m, h) for m, h in zip(batch, judge.laws, strict=True)]
+    bare = batch - judge.held
+    shares = [relative_information(m, h) for m, h in zip(bare, judge.laws, strict=True)]
+    return MenuDesign(
+        menus=menus,
+        criterion=judge.criterion.name,
+        efficiency=float(np.exp(gap)),
+        efficiency_bound=min(1.0, searched[0]),
+        information=np.mean(bare, axis=0),
+        relative_information=float(np.mean(shares)),
+        angle=forecast_angle(float(np.mean(variances)), len(rows)),
+        n_tried=searched[1],
+        notes=_notes(menus),
+    )
+
+
+def _notes(menus: Menus) -> tuple[str, ...]:
+    is_poor = np.all(menus.prices * menus.caps > menus.budgets[:, None], axis=1)
+    if not is_poor.any():
+        return ()
+    return (
+        f"in {int(is_poor.sum())} of {len(menus)} menus the budget is below the cost of every good: customers buy a "
+        "part of one, the best for its price, and nothing else is learnt",
+    )
