@@ -29,7 +29,7 @@ DrawFn = Callable[[sp.Observations, int], tuple[Array, Array]]
 N_KEPT = 99  # draws kept of each posterior, so that ranks run from 0 to 99
 BOUNDS = (1.0, 10.0)
 LAWS = ("uniform", "discrete", "fixed")
-OBSERVATIONS = {3: 60, 5: 80, 10: 150, 25: 300}
+OBSERVATIONS = {3: 30, 5: 40, 10: 60, 25: 150}
 
 
 class Case(NamedTuple):
@@ -60,9 +60,9 @@ def fit_draws(observations: sp.Observations, seed: int, *, sampler: str = "auto"
     """Return N_KEPT draws of the posterior, (99, n) and (99,), as the model gives them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        model = sp.HeterogeneousUtility(BOUNDS, sampler, n_draws=300, n_effective=300, random_state=seed).fit(
-            observations
-        )
+        model = sp.HeterogeneousUtility(
+            BOUNDS, sampler, n_chains=2, n_draws=300, n_effective=200, random_state=seed
+        ).fit(observations)
     posterior = model.posterior_["posterior"]
     directions = posterior["mean_direction"].values.reshape(-1, observations.n_goods)
     concentrations = posterior["concentration"].values.ravel()

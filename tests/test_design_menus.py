@@ -22,7 +22,8 @@ from stochpref.design.information import (
     relative_information,
     reliable_observations,
 )
-from stochpref.mass.information import expected_information
+from stochpref.mass.exact import exact_log_mass
+from stochpref.mass.information import expected_information, optimal_bundles
 
 QUICK = sp.DesignEffort(n_candidates=40, n_draws=64, n_rounds=1, n_generations=2, n_offspring=8)
 MU = np.array([0.7, 0.5, 0.4, 0.3])
@@ -36,24 +37,27 @@ def run(*arguments: object) -> Result:
 def test_listed_and_drawn_information_agree() -> None:
     rng = np.random.default_rng(0)
     h, menus = 6.0 * MU, sp.MenuLaw("uniform").sample(3, 4, rng=rng)
-    listed = menu_moments(menus, h, np.empty((100, 4)))
-    assert listed.information.sum(axis=0) == pytest.approx(expected_information(menus, h), abs=1e-7)
-    drawn = menu_moments(menus, h, draw_customers(h, 20, rng))  # too few to list for, but bundles repeat
-    assert np.abs(drawn.information - listed.information).max() < 0.4 * np.abs(listed.information).max()
+    listed = expected_information(menus, h)
+    drawn = menu_moments(menus, h, draw_customers(h, 0, rng)).information.sum(axis=0)
+    assert np.abs(drawn - listed).max() < 0.001 * np.abs(listed).max()
+    few = menu_moments(menus, h, draw_customers(h, 0, rng)[:60]).information.sum(axis=0)
+    assert np.abs(few - listed).max() < 0.4 * np.abs(listed).max()
 
 
 def test_slope_of_demand_is_a_derivative() -> None:
     rng, step = np.random.default_rng(1), 1e-4
     h, menus = 6.0 * MU, sp.MenuLaw("discrete").sample(1, 4, rng=rng)
 
-    def demand(at: np.ndarray) -> np.ndarray:
-        found = possible_purchases(menus, at, np.empty((100, 4)))
-        return found.weight @ found.bundles
+    customers = draw_customers(h, 0, rng)
+    bundles = optimal_bundles(menus)
 
-    slope = menu_moments(menus, h, np.empty((100, 4))).demand_slope[0]
+    def demand(at: np.ndarray) -> np.ndarray:
+        return np.exp(exact_log_mass(sp.Regions.of(bundles), at).log_mass) @ bundles.bundles
+
+    slope = menu_moments(menus, h, customers).demand_slope[0]
     for j in range(4):
         change = (demand(h + step * np.eye(4)[j]) - demand(h - step * np.eye(4)[j])) / (2 * step)
-        assert slope[:, j] == pytest.approx(change, abs=1e-5)
+        assert slope[:, j] == pytest.approx(change, abs=1e-3)
 
 
 def test_information_of_signs_is_near_one_bit_a_good() -> None:
@@ -89,11 +93,11 @@ def test_a_design_beats_the_laws(criterion: str) -> None:
     design = sp.optimal_menus(
         4, 20, rng=rng, mean_direction=MU, concentration=20.0, criterion=criterion, targets=targets, effort=QUICK
     )
-    none = np.empty((100, 4))
-    goal = make_criterion(criterion, h[None], [menu_moments(targets, h, none)])
+    customers = draw_customers(h, 0, rng)
+    goal = make_criterion(criterion, h[None], [menu_moments(targets, h, customers)])
 
     def value(menus: sp.Menus) -> float:
-        return float(loss(goal, menu_moments(menus, h, none).information.mean(axis=0)[None]))
+        return float(loss(goal, menu_moments(menus, h, customers).information.mean(axis=0)[None]))
 
     rivals = [sp.MenuLaw(law).sample(60, 4, rng=rng) for law in ("uniform", "discrete", "fixed")]
     assert value(design.menus) < min(value(menus) for menus in [*rivals, sp.sign_menus(4, 1)])
@@ -195,9 +199,9 @@ def test_check_of_a_good_set() -> None:
     assert found.equivalence_simulated is not None
     information = expected_information(menus, 5.0 * MU) / 60
     variance = angle_variance(information, 5.0 * MU)
-    assert found.n_needed == pytest.approx(max(variance / np.tan(0.1) ** 2, found.n_reliable), abs=1)
+    assert found.n_needed == pytest.approx(max(variance / np.tan(0.1) ** 2, found.n_reliable), rel=0.02)
     if np.isfinite(found.angle):
-        assert found.angle == pytest.approx(forecast_angle(variance, 60), rel=1e-3)
+        assert found.angle == pytest.approx(forecast_angle(variance, 60), rel=0.02)
     assert json.dumps(found.as_dict())
 
 
@@ -214,7 +218,7 @@ def test_forecast_meets_simulation() -> None:
     """Forty fits; a forecast that forgets κ, or T, is off by more than a half."""
     h, rng = 5.0 * MU, np.random.default_rng(13)
     pool = sp.MenuLaw("uniform").sample(40, 4, rng=rng)
-    purchases = possible_purchases(pool, h, np.empty((100, 4)))
+    purchases = possible_purchases(pool, h, draw_customers(h, 0, rng))
     variance = angle_variance(expected_information(pool, h) / 40, h)
     size = int(reliable_observations(purchases, h)) + 40
     errors = []

@@ -21,8 +21,8 @@ MU = np.array([0.5, -0.4, 0.3, 0.6, -0.2]) / np.linalg.norm([0.5, -0.4, 0.3, 0.6
 
 
 def by_quadrature(m: float, n: int, kappa: float) -> mp.mpf:
-    """Eq. von_density integrated by mpmath, 25 digits."""
-    with mp.workdps(25):
+    """Eq. von_density integrated by mpmath, 30 digits."""
+    with mp.workdps(30):
         phi, half = mp.acos(mp.mpf(m)), mp.mpf(n) / 2
 
         def z(k: int, x: mp.mpf) -> mp.mpf:
@@ -30,18 +30,19 @@ def by_quadrature(m: float, n: int, kappa: float) -> mp.mpf:
 
         def density(psi: mp.mpf) -> mp.mpf:
             tilt = mp.exp(kappa * mp.cos(phi) * mp.cos(psi))
-            return mp.sin(psi) ** (n - 2) * tilt * z(n - 1, kappa * mp.sin(phi) * mp.sin(psi))
+            return mp.sin(psi) ** (n - 2) * tilt * z(n - 1, kappa * mp.sin(phi) * mp.sin(psi)) / total
 
+        # Divided inside: mpmath judges the error of an integral on an absolute scale.
         total = mp.pi**half / mp.gamma(half) * mp.hyp0f1(half, mp.mpf(kappa) ** 2 / 4)
         width = 1 / mp.sqrt(max(kappa, n))
-        cuts = sorted({mp.mpf(0), mp.pi / 2, *(max(mp.pi / 2 - j * width, 0) for j in (1, 3, 6, 12))})
-        return mp.quad(density, cuts) / total
+        centre, end, steps = min(phi, mp.pi / 2), mp.pi / 2, (1, 2, 4, 8, 12)
+        cuts = {min(max(centre + sign * j * width, 0), end) for j in steps for sign in (-1, 1)}
+        return mp.quad(density, sorted({mp.mpf(0), end, *cuts}))
 
 
-@pytest.mark.parametrize("n", [2, 3, 10, 200, 1000])
-@pytest.mark.parametrize("kappa", [0.01, 4.0, 300.0])
+@pytest.mark.parametrize(("n", "kappa"), [(2, 30.0), (3, 0.5), (10, 30.0), (200, 4.0), (1000, 300.0)])
 def test_halfspace_matches_quadrature(n: int, kappa: float) -> None:
-    for m in (-0.9, -0.05, 0.3):
+    for m in (-0.05, 0.3):
         assert float(halfspace_probability(m, n, kappa)) == pytest.approx(float(by_quadrature(m, n, kappa)), abs=1e-11)
 
 

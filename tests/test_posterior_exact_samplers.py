@@ -244,7 +244,7 @@ def samplers(target: Target) -> list[Sampler]:
 
 
 def test_threads_do_not_change_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = Target(regions_of(4, 130, 3.0, seed=13), Prior(0.0, 80.0))
+    target = Target(regions_of(4, 130, 3.0, seed=13), Prior(0.0, 12.0))
     results = []
     for n_threads in ("1", "2"):
         monkeypatch.setenv("STOCHPREF_NUM_THREADS", n_threads)
@@ -255,7 +255,7 @@ def test_threads_do_not_change_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_state_is_all_that_is_needed_to_go_on() -> None:
-    target = Target(regions_of(4, 90, 3.0, seed=14), Prior(0.5, 80.0))
+    target = Target(regions_of(4, 90, 3.0, seed=14), Prior(0.5, 12.0))
     for sampler in samplers(target):
         states = [sampler.init(2)]
         for iteration in range(6):

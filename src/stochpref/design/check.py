@@ -56,7 +56,7 @@ class MenuCheck:
     rank : of the information about h = κμ: directions that can be learnt at all.
     condition : largest over smallest eigenvalue of the information; inf if singular.
     shares : (n,) eigenvalues of the information relative to observing utilities, rising, between 0 and 1.
-    good_shares : (n,) the same along each good.
+    good_shares : (n,) information about each good if the others were known, relative to that of its utility.
     unlearnable : names of goods that stay open, with the reason.
     open_directions : (k, n) unit vectors that stay open.
     is_concentration_open : the set tells next to nothing about κ.
@@ -133,9 +133,9 @@ def check_menus(
     ----------
     menus : the set; each is taken to be offered equally often.
     mean_direction, concentration : the law believed in: a unit vector (n,) and κ.
-    rng : draws customers (with few goods all bundles are summed instead) and simulated laws.
+    rng : draws customers and simulated laws.
     target_angle : accuracy wanted, in radians.
-    n_draws : customers a menu.
+    n_draws : customers a menu; more with few goods.
     n_simulated : laws at which the paper's L is simulated, 0 for none.
     """
     check_rng(rng)
@@ -151,7 +151,8 @@ def check_menus(
     values, vectors = np.linalg.eigh(information)
     root = np.linalg.cholesky(vmf_covariance(h))
     shares = np.linalg.eigvalsh(np.linalg.solve(root, np.linalg.solve(root, information).T))
-    good_shares = np.diag(information) / np.diag(vmf_covariance(h))
+    across = float(np.linalg.eigvalsh(vmf_covariance(h))[-1])
+    good_shares = np.clip(np.diag(information) / across, 0.0, 1.0)
     learnt = values > UNLEARNABLE * np.linalg.eigvalsh(vmf_covariance(h))[0]
     unlearnable = _explain(menus, h, good_shares)
     variance = angle_variance(information, h)

@@ -92,7 +92,7 @@ def sensitivity(direction: Array, information: Array) -> Array:
     return np.asarray(information.reshape(len(information), -1) @ direction.ravel())
 
 
-def optimal_weights(criterion: Criterion, information: Array, *, n_steps: int = 300) -> Array:
+def optimal_weights(criterion: Criterion, information: Array, *, n_steps: int = 600) -> Array:
     """Return (C,) the weights of the best mixture of C menus, by the multiplicative algorithm.
 
     Weights are multiplied by sensitivities (by their square roots for linear criteria, where full steps overshoot).
@@ -104,7 +104,7 @@ def optimal_weights(criterion: Criterion, information: Array, *, n_steps: int = 
         rates = sensitivity(gradient(criterion, total), information)
         weights = weights * np.maximum(rates, 0.0) ** power
         weights /= weights.sum()
-        if rates.max() < 1 + 1e-3:
+        if rates.max() < 1 + 2e-4:
             break
     return weights
 

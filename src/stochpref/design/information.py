@@ -3,9 +3,9 @@
 """What one purchase from each menu will teach about h = κμ, menu by menu, from exact masses.
 
 The score of a purchase is E[u | bundle] - E[u], so the information of a menu is the covariance of E[u | bundle], and
-never more than Cov(u), what observing the utility itself would tell. Where a menu has few bundles, all of them are
-summed. Otherwise customers are drawn, the same for every menu, so that menus are compared on equal terms; bundles drawn
-twice are integrated once, and where those seen carry nearly all the probability they are weighted by it.
+never more than Cov(u), what observing the utility itself would tell. Customers are drawn, the same for every menu, so
+that menus are compared on equal terms. Bundles bought twice are integrated once and weighted by their probability; only
+what is left of it is noise, next to none with few goods.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stochpref.bessel import mean_resultant_length
 from stochpref.choice import choose
+from stochpref.classification import ABOVE, ABSENT, BELOW, QUANTITY_TOLERANCE, SLACK
 from stochpref.errors import InvalidArgument
 from stochpref.laws import VonMisesFisher
 from stochpref.mass.exact import exact_log_mass, vmf_covariance
-from stochpref.mass.information import optimal_bundles
 from stochpref.observations import Menus, Observations
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
 
-_LISTED_GOODS: Final = 8  # 2^8 sets and at most 8·2^7 more with a part of one good
-_COVERED: Final = 0.999
+_FEW_GOODS: Final = 6  # up to which many customers share few bundles
+_MANY_CUSTOMERS: Final = 4000
 _TOLERANCE: Final = 1e-6
 _RARITY_FACTOR: Final = 25.0
+_OPEN: Final = 1e-4  # share of what could be learnt below which a direction is left aside
 _LARGEST_SPREAD: Final = 0.7
 
 
@@ -44,8 +46,12 @@ class MenuMoments(NamedTuple):
 
 
 def draw_customers(h: Array, n_draws: int, rng: np.random.Generator) -> Array:
-    """Return (n_draws, n) utilities from the law with natural parameter h."""
+    """Return (S, n) utilities from the law with natural parameter h: S is `n_draws`, or 4000 for up to six goods.
+
+    What costs time is the number of different bundles, and few goods have few of them.
+    """
     kappa = float(np.linalg.norm(h))
+    n_draws = max(n_draws, _MANY_CUSTOMERS) if len(h) <= _FEW_GOODS else n_draws
     return VonMisesFisher(h / kappa if kappa > 0 else np.eye(len(h))[0], kappa).sample(n_draws, rng=rng)
 
 
@@ -59,19 +65,54 @@ class Purchases(NamedTuple):
 
 
 def possible_purchases(menus: Menus, h: ArrayLike, utilities: Array) -> Purchases:
-    """Return the purchases that customers may make from each menu; parameters as in `menu_moments`."""
-    most = int(np.max(np.sum(np.isfinite(menus.prices), axis=1)))
-    if most <= _LISTED_GOODS and 2**most * (1 + most / 2) <= 2 * len(utilities):
-        observations, owner, weight = _list_bundles(menus)
-    else:
-        observations, owner, weight = _draw_bundles(menus, utilities)
-    masses = exact_log_mass(Regions.of(observations), h, gradient=True, tolerance=_TOLERANCE)
-    assert masses.gradient is not None
-    probability = np.exp(masses.log_mass)
-    covered = np.bincount(owner, probability, minlength=len(menus))
-    # The bundles seen may carry all the probability there is: then no noise is left.
-    weight = np.where(covered[owner] >= _COVERED, probability / covered[owner], weight)
-    return Purchases(masses.gradient, observations.bundles, owner, weight)
+    """Return the purchases that customers make from each menu; parameters as in `menu_moments`.
+
+    The score of a region that faces away from the mean, which few customers reach, is taken from those who do.
+    """
+    h = np.asarray(h, dtype=np.float64)
+    kappa = float(np.linalg.norm(h))
+    mean = h * (float(mean_resultant_length(len(h), kappa)) / kappa if kappa > 0 else 0.0)
+    n_menus, n = menus.prices.shape
+    n_draws = len(utilities)
+    bundles = choose(utilities, menus.prices[:, None], menus.budgets[:, None], caps=menus.caps[:, None]).reshape(-1, n)
+    # Which goods are bought in full, in part or not tells bundles of one menu apart; amounts differ by rounding. A
+    # number in [0, 1) for each pattern, added to that of the menu, is faster to sort than rows. The weights of the
+    # goods only have to be unrelated to each other.
+    caps = np.repeat(menus.caps, n_draws, axis=0)
+    pattern = (bundles > QUANTITY_TOLERANCE * caps).astype(np.int8) + (bundles >= caps * (1 - QUANTITY_TOLERANCE))
+    digest = np.sum(pattern * (np.abs(np.sin(1e4 * np.arange(1, n + 1))) / (2 * n + 1)), axis=1)
+    keys = np.repeat(np.arange(n_menus), n_draws) + np.round(digest, 11)
+    _, first, place, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    owner = first // n_draws
+    observations = Observations(menus.prices[owner], menus.budgets[owner], bundles[first], caps=menus.caps[owner])
+    regions = Regions.of(observations)
+    is_far = _faces_away(regions, h)
+    probability, score = counts / n_draws, np.empty((len(first), n))
+    if not is_far.all():
+        masses = exact_log_mass(regions[~is_far], h, gradient=True, tolerance=_TOLERANCE)
+        probability[~is_far], score[~is_far] = np.exp(masses.log_mass), masses.gradient
+    for row in np.flatnonzero(is_far):
+        buyers = np.flatnonzero(place == row) % n_draws
+        score[row] = utilities[buyers].mean(axis=0) - mean
+    # Bundles seen count by their probability; what is left belongs to bundles not seen, which are like those seen once.
+    left = np.maximum(1 - np.bincount(owner, probability, minlength=n_menus), 0.0)
+    n_once = np.bincount(owner, counts == 1, minlength=n_menus)
+    weight = probability + np.where(counts == 1, (left / np.maximum(n_once, 1))[owner], 0.0)
+    weight /= np.bincount(owner, weight, minlength=n_menus)[owner]
+    return Purchases(score, observations.bundles, owner, weight)
+
+
+def _faces_away(regions: Regions, h: Array) -> NDArray[np.bool_]:
+    """Return which regions have h·u < -2 throughout: rarer than exp(-κ), and the slowest to integrate.
+
+    Their cones are spanned by ±e_i and, where money binds, by the prices; a good that is absent leaves both signs open.
+    """
+    side, is_absent = regions.side, regions.side == ABSENT
+    nearest = np.min(np.where((side == ABOVE) | (side == BELOW), -side * h, np.inf), axis=1)
+    slope = np.where(is_absent, 0.0, regions.slope)
+    binds = -(slope @ h) / np.linalg.norm(slope, axis=1)
+    nearest = np.where(regions.kind_code == SLACK, nearest, np.minimum(nearest, binds))
+    return np.asarray((nearest > 2) & ~is_absent.any(axis=1))
 
 
 def menu_moments(menus: Menus, h: ArrayLike, utilities: Array) -> MenuMoments:
@@ -81,8 +122,7 @@ def menu_moments(menus: Menus, h: ArrayLike, utilities: Array) -> MenuMoments:
     ----------
     menus : M menus.
     h : (n,) κμ.
-    utilities : (S, n) customers drawn at h, shared by all menus; not needed where there are at most 2 S bundles, which
-        are then all summed.
+    utilities : (S, n) customers drawn at h (`draw_customers`), shared by all menus.
     """
     return moments_of(possible_purchases(menus, h, utilities), len(menus))
 
@@ -122,26 +162,20 @@ def reliable_observations(purchases: Purchases, h: Array) -> float:
     return max(_RARITY_FACTOR * rarity, spread / _LARGEST_SPREAD**2)
 
 
-def _list_bundles(menus: Menus) -> tuple[Observations, NDArray[np.int64], Array]:
-    """Return every bundle of every menu, which menu it belongs to, and a weight that is never used."""
-    parts = [optimal_bundles(menus[k]) for k in range(len(menus))]
-    owner = np.repeat(np.arange(len(menus)), [len(part) for part in parts])
-    together = parts[0].concat(*parts[1:]) if len(parts) > 1 else parts[0]
-    return together, owner, np.zeros(len(owner))
+def set_aside(laws: Array, information: Array) -> tuple[Array, int]:
+    """Return (K, n, n) information standing in for directions that no menu (C, K, n, n) tells about, and their number.
 
-
-def _draw_bundles(menus: Menus, utilities: Array) -> tuple[Observations, NDArray[np.int64], Array]:
-    """Return the different bundles that drawn customers buy, which menu each belongs to, and its share."""
-    n_menus, n = menus.prices.shape
-    n_draws = len(utilities)
-    bundles = choose(utilities, menus.prices[:, None], menus.budgets[:, None], caps=menus.caps[:, None])
-    keyed = np.column_stack([np.repeat(np.arange(n_menus), n_draws).astype(np.float64), bundles.reshape(-1, n)])
-    unique, counts = np.unique(keyed, axis=0, return_counts=True)
-    owner = unique[:, 0].astype(np.int64)
-    observations = Observations(
-        menus.prices[owner], menus.budgets[owner], unique[:, 1:], goods=menus.goods, caps=menus.caps[owner]
-    )
-    return observations, owner, counts / n_draws
+    Taken as known, as if utilities were seen along them, they no longer outweigh what can be learnt.
+    """
+    aside, largest = np.zeros(information.shape[1:]), 0
+    for k, h in enumerate(laws):
+        root = np.linalg.cholesky(vmf_covariance(h))
+        inverse = np.linalg.inv(root)
+        shares, vectors = np.linalg.eigh(inverse @ information[:, k].mean(axis=0) @ inverse.T)
+        bad = root @ vectors[:, shares < _OPEN]
+        aside[k] = bad @ bad.T
+        largest = max(largest, bad.shape[1])
+    return aside, largest
 
 
 def tangent_basis(direction: Array) -> Array:

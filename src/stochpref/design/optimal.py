@@ -39,6 +39,7 @@ from stochpref.design.information import (
     forecast_angle,
     menu_moments,
     relative_information,
+    set_aside,
 )
 from stochpref.design.limits import Bounds, MenuLimits
 from stochpref.errors import InvalidArgument
@@ -57,7 +58,7 @@ class DesignEffort:
     Attributes
     ----------
     n_candidates : menus to begin with.
-    n_draws : customers drawn in all, shared by the laws averaged over; with few goods all bundles are summed instead.
+    n_draws : customers drawn in all, shared by the laws averaged over; with few goods more are drawn.
     n_rounds : times the weights are found and new candidates sought.
     n_generations, n_offspring : of the search in each round.
     n_starts : menus the search starts from.
@@ -84,8 +85,8 @@ class MenuDesign:
         theorem.
     information : (n, n) about h = κμ in one observation of the batch on average, averaged over the laws.
     relative_information : its trace over the tangent space, relative to observing utilities themselves.
-    angle : root mean square angle error (radians) after the batch and what was held, as the information has it; inf if
-        a direction stays open. `check_menus` says from how many observations on it can be relied on.
+    angle : root mean square angle error (radians) after the batch and what was held, as the information has it, along
+        the directions that can be learnt. `check_menus` says from how many observations on it can be relied on.
     n_tried : menus whose information was computed.
     notes : what to know about the limits.
     """
@@ -182,7 +183,11 @@ def optimal_menus(
     utilities = np.stack([draw_customers(h, n_draws, rng) for h in laws])
     goal = make_criterion(criterion, laws, _target_moments(criterion, targets, bounds, laws, utilities, rng))
     problem = _Problem(bounds, laws, utilities, goal, prior / n_menus)
-    pool, information, chosen = _search(problem, effort, rng)
+    pool = candidate_menus(bounds, utilities, effort.n_candidates, rng)
+    information = problem.information(pool)
+    aside, n_aside = set_aside(laws, information)
+    problem = replace(problem, held=problem.held + aside)
+    pool, information, chosen = _search(problem, pool, information + aside, effort, rng)
     judge = problem.with_customers(_REJUDGE * n_draws, rng)
     shortlist = pool[chosen]
     told = judge.information(shortlist)
@@ -193,7 +198,13 @@ def optimal_menus(
     weights = optimal_weights(goal, told)
     rows = round_to_batch(goal, told, weights, n_menus)
     n_tried = effort.n_candidates + (effort.n_rounds + 1) * effort.n_generations * effort.n_offspring
-    return _report(problem.with_customers(2 * n_draws, rng), shortlist, (rows, weights), (bound, n_tried))
+    found_design = _report(problem.with_customers(2 * n_draws, rng), shortlist, (rows, weights), (bound, n_tried))
+    if n_aside == 0:
+        return found_design
+    note = (
+        f"{n_aside} of {len(names)} directions cannot be learnt from any menu tried, and are left aside (check_menus)"
+    )
+    return replace(found_design, notes=(*found_design.notes, note))
 
 
 def _target_moments(
@@ -217,10 +228,10 @@ def _join(menus: Menus, more: Menus) -> Menus:
     )
 
 
-def _search(problem: _Problem, effort: DesignEffort, rng: np.random.Generator) -> tuple[Menus, Array, NDArray[np.intp]]:
-    """Return the candidates, what they tell (C, K, n, n), and which of them deserve a second look."""
-    pool = candidate_menus(problem.bounds, problem.utilities, effort.n_candidates, rng)
-    information = problem.information(pool)
+def _search(
+    problem: _Problem, pool: Menus, information: Array, effort: DesignEffort, rng: np.random.Generator
+) -> tuple[Menus, Array, NDArray[np.intp]]:
+    """Return more candidates, what they tell (C, K, n, n), and which of them deserve a second look."""
     weights = optimal_weights(problem.criterion, information)
     for _ in range(effort.n_rounds):
         slope = gradient(problem.criterion, np.tensordot(weights, information, 1))

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 SAMPLERS: Final = ("gibbs", "importance", "hamiltonian", "metropolis")
 
 
-_MOST_GOODS: Final = 60  # beyond which importance weights are useless at any size we have seen
+_MOST_GOODS: Final = 200  # beyond which the Hessian costs more than it saves
 _FEWEST_PROPOSALS: Final = 200
 _PROPOSALS: Final = 1.6  # importance draws to begin with, for each effective draw wanted
 
@@ -105,7 +105,7 @@ def gibbs_cost(n_goods: int, concentration: float) -> float:
 
 def importance_cost(n_goods: int, n_observations: int) -> float:
     """Return the same for importance sampling."""
-    efficiency = 0.75 / (1.0 + n_goods**3 / (20.0 * n_observations))
+    efficiency = 0.9 / (1.0 + n_goods**3 / (250.0 * n_observations))
     return (16.0 + 1.7 * n_goods) / efficiency
 
 

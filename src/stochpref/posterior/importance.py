@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from stochpref.errors import InvalidArgument
-from stochpref.mass.exact import sum_log_mass
 from stochpref.posterior.kernels import Info, Target, keyed_generator
-from stochpref.posterior.reference import TOLERANCE, Reference
+from stochpref.posterior.reference import Reference, log_likelihood
 
 Array = NDArray[np.float64]
 
@@ -85,11 +84,10 @@ class Importance:
         log_prior = float(self.target.prior.log_density_of_h(h[None])[0])
         if not np.isfinite(log_prior):
             return h, -np.inf
-        log_likelihood = sum_log_mass(self.target.regions, h, tolerance=TOLERANCE)[0]
         log_scale = float(gammaln(0.5 * (nu + n)) - gammaln(0.5 * nu)) - 0.5 * n * np.log(nu * np.pi)
         log_determinant = float(np.sum(np.log(np.diag(self.reference.factor))))
         log_proposal = log_scale - log_determinant - 0.5 * (nu + n) * np.log1p(float(z @ z) / nu)
-        return h, log_likelihood + log_prior - log_proposal
+        return h, log_likelihood(self.target.regions, h) + log_prior - log_proposal
 
     def parameters(self, state: ImportanceState) -> tuple[Array, Array]:
         """Return mean directions (chains, n) and concentrations (chains,) of the proposals, to be weighted."""

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.likelihood import maximise_likelihood
-from stochpref.mass.exact import observed_information, sum_log_mass
+from stochpref.mass.exact import exact_log_mass, observed_information, sum_log_mass
 from stochpref.posterior.kernels import Target
 from stochpref.posterior.prior import Prior
 from stochpref.posterior.walls import into_shell
+from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
 
@@ -77,6 +78,14 @@ def log_prior(prior: Prior, h: Array) -> tuple[float, Array]:
     return value, gradient
 
 
+def log_likelihood(regions: Regions, h: Array) -> float:
+    """Return the log-likelihood alone: a tenth cheaper than with its gradient, far cheaper far from the mode.
+
+    Regions that turn their back on h take their gradient by differences.
+    """
+    return float(np.sum(exact_log_mass(regions, h, tolerance=TOLERANCE).log_mass))
+
+
 def evaluate(target: Target, h: Array) -> Point:
     """Return the log-posterior and its gradient at h; -inf outside the shell, where no likelihood is computed."""
     value, gradient = log_prior(target.prior, h)
@@ -84,8 +93,8 @@ def evaluate(target: Target, h: Array) -> Point:
         return Point(h, -np.inf, np.zeros_like(h))
     if len(target.regions) == 0:
         return Point(h, value, gradient)
-    log_likelihood, slope = sum_log_mass(target.regions, h, tolerance=TOLERANCE)
-    return Point(h, value + log_likelihood, gradient + slope)
+    total, slope = sum_log_mass(target.regions, h, tolerance=TOLERANCE)
+    return Point(h, value + total, gradient + slope)
 
 
 def _prior_information(h: Array) -> Array:

@@ -51,7 +51,7 @@ def run(
     """Run the trials, κ = 5, and return a curve for each law."""
     tasks = {
         (law, size): [
-            Task(Cell("gaussian", law, n_goods, size), "ours", trial, n_trials, seed, concentration=CONCENTRATION)
+            Task(Cell("gaussian", law, n_goods, size), "ours", trial, seed, concentration=CONCENTRATION)
             for trial in range(n_trials)
         ]
         for law in laws

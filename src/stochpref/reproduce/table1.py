@@ -63,7 +63,7 @@ def run(
 ) -> list[TableCell]:
     """Run all trials of the cells and return the table."""
     tasks = {
-        (cell, method): [Task(cell, method, trial, n_trials, seed, n_iterations) for trial in range(n_trials)]
+        (cell, method): [Task(cell, method, trial, seed, n_iterations) for trial in range(n_trials)]
         for cell in cells
         for method in methods
     }

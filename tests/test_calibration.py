@@ -1,0 +1,122 @@
+"""Simulation-based calibration in a small size: right samplers pass, and each of the bugs planted here is caught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stochpref as sp
+from benchmarks.calibration import BOUNDS, N_KEPT, Calibration, band, calibrate, distance_from_uniform
+from stochpref.posterior.chains import Plan, run_chains
+from stochpref.posterior.choosing import choose_sampler
+from stochpref.posterior.gibbs import Gibbs
+from stochpref.posterior.hamiltonian import Hamiltonian
+from stochpref.posterior.importance import Importance
+from stochpref.posterior.kernels import Target
+from stochpref.posterior.metropolis import Metropolis, MetropolisOptions
+from stochpref.posterior.prior import Prior
+from stochpref.posterior.reference import find_reference
+
+Array = np.ndarray
+
+
+class FlatInH(Prior):
+    """The planted bug: the factor |h|^{1-n} is forgotten."""
+
+    def log_density_of_h(self, h: Array) -> Array:
+        return self.log_density(h, np.linalg.norm(h, axis=1))
+
+
+class Clipped(Metropolis):
+    """The planted bug: κ is clipped at its bounds, not reflected."""
+
+    def propose(self, mean_direction: Array, concentration: float, rng: np.random.Generator) -> tuple[Array, float]:
+        direction = mean_direction + self.options.step * rng.standard_normal(len(mean_direction))
+        moved = concentration + self.options.concentration_step * rng.standard_normal()
+        return direction / np.linalg.norm(direction), float(np.clip(moved, *BOUNDS))
+
+
+def draws_of(sampler: Any, n_warmup: int, n_steps: int) -> tuple[Array, Array]:
+    """Return N_KEPT draws of two chains."""
+    object.__setattr__(sampler, "n_warmup", n_warmup)
+    draws = run_chains(sampler, Plan(n_chains=2, n_draws=n_steps, n_effective=0), fingerprint={}).draws
+    return thinned(draws.mean_direction, draws.concentration)
+
+
+def thinned(directions: Array, concentrations: Array) -> tuple[Array, Array]:
+    flat = directions.reshape(-1, directions.shape[2]), concentrations.ravel()
+    kept = np.linspace(0, len(flat[1]) - 1, N_KEPT).astype(int)
+    return flat[0][kept], flat[1][kept]
+
+
+def gibbs(data: sp.Observations, seed: int, **options: Any) -> tuple[Array, Array]:
+    return draws_of(Gibbs(Target(sp.Regions.of(data), Prior(*BOUNDS)), seed, **options), 60, 400)
+
+
+def hamiltonian(data: sp.Observations, seed: int, prior: Prior = Prior(*BOUNDS)) -> tuple[Array, Array]:  # noqa: B008
+    target = Target(sp.Regions.of(data), prior)
+    return draws_of(Hamiltonian(target, seed, find_reference(Target(target.regions, Prior(*BOUNDS)))), 30, 100)
+
+
+def importance(data: sp.Observations, seed: int, prior: Prior = Prior(*BOUNDS)) -> tuple[Array, Array]:  # noqa: B008
+    target = Target(sp.Regions.of(data), prior)
+    plan = Plan(n_chains=2, n_draws=250, n_effective=0)
+    choice = choose_sampler("importance", target, seed, plan)
+    run = run_chains(choice.sampler, plan, fingerprint={}, diagnose_fn=choice.diagnose_fn)
+    assert isinstance(choice.sampler, Importance)
+    draws = choice.finish_fn(run.draws)
+    return thinned(draws.mean_direction, draws.concentration)
+
+
+def metropolis(data: sp.Observations, seed: int, sampler: type[Metropolis] = Metropolis) -> tuple[Array, Array]:
+    options = MetropolisOptions(step=0.6, concentration_step=3.0, likelihood="exact")
+    return draws_of(sampler(Target(sp.Regions.of(data), Prior(*BOUNDS)), seed, options), 40, 400)
+
+
+def upside_down(data: sp.Observations, seed: int) -> tuple[Array, Array]:
+    directions, concentrations = gibbs(data, seed)
+    return -directions, concentrations
+
+
+def check(draw_fn: Callable[..., tuple[Array, Array]], n: int, size: int, cases: int) -> Calibration:
+    return calibrate(n, cases, seed=1, draw_fn=draw_fn, n_observations=size)
+
+
+RIGHT = {
+    "gibbs": (gibbs, 10, 40, 120),
+    "hamiltonian": (hamiltonian, 3, 20, 100),
+    "importance": (importance, 3, 20, 100),
+    "metropolis": (metropolis, 3, 4, 100),
+}
+WRONG = {
+    "|h|^{1-n} dropped, hamiltonian": (lambda d, s: hamiltonian(d, s, FlatInH(*BOUNDS)), 3, 20, 100),
+    "|h|^{1-n} dropped, importance": (lambda d, s: importance(d, s, FlatInH(*BOUNDS)), 3, 20, 100),
+    "sin^{n-2} dropped, gibbs": (lambda d, s: gibbs(d, s, meridian_power=0.0), 10, 40, 120),
+    "κ clipped, metropolis": (lambda d, s: metropolis(d, s, Clipped), 3, 4, 100),
+    "sign of μ": (upside_down, 10, 40, 120),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_samplers_are_calibrated(name: str) -> None:
+    found = check(*RIGHT[name])
+    assert found.is_calibrated, found
+    assert abs(found.direction_coverage - 0.9) < 0.06
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_planted_bugs_are_caught(name: str) -> None:
+    found = check(*WRONG[name])
+    assert max(found.concentration, found.projection) > 1.2, found
+
+
+def test_the_band_holds_uniform_ranks_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(3)
+    outside = [distance_from_uniform(rng.integers(N_KEPT + 1, size=100)) > 1.0 for _ in range(600)]
+    assert abs(np.mean(outside) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 600)
+    low, high = band(100)
+    assert np.all(low <= high)
+    assert distance_from_uniform(np.zeros(100, np.int64)) > 5
