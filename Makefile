@@ -23,7 +23,8 @@ $(VENV)/.with-%: $(VENV)/.created pyproject.toml constraints.txt
 demo: $(VENV)/.with-core
 	$(BIN)/stochpref simulate --model common --observations 1000 --goods 5 --seed 0 --out demo/purchases.csv
 	$(BIN)/stochpref check demo/purchases.csv
-	$(BIN)/stochpref fit demo/purchases.csv --model common --out demo/fit --odd demo/odd.csv
+	$(BIN)/stochpref fit demo/purchases.csv --model common --out demo/common --odd demo/odd.csv
+	$(BIN)/stochpref fit demo/purchases.csv --model heterogeneous --out demo/fit
 
 test: $(VENV)/.with-test
 	$(BIN)/python -m pytest

@@ -91,7 +91,7 @@ def halfspace() -> None:
 
 def signs() -> None:
     n_trials = 500 if FULL else 100
-    mu, kappa = direction(5, "mixed", 1), 4.0
+    mu, kappa = np.array([0.5, -0.4, 0.3, 0.6, -0.2]) / np.linalg.norm([0.5, -0.4, 0.3, 0.6, -0.2]), 4.0
     law, rng = sp.VonMisesFisher(mu, kappa), np.random.default_rng(0)
     print(f"estimates from signs, n = 5, kappa = 4, {n_trials} simulations, z-scores of bias and of standard error:")
     for name, lowest, size in (("case 1", None, 400), ("case 2, b >= 1.6", 1.6, 1200), ("case 2, b >= 3.2", 3.2, 800)):
@@ -223,7 +223,7 @@ def savings() -> None:
             tables = {name: sp.MenuLaw(law).sample(40, n, rng=rng) for name, law in LAWS.items()}
             variances = {name: score(menus, h, customers)[0] for name, menus in tables.items()}
             best = min(variances, key=variances.get)
-            size = int(np.clip(variances[best] / np.tan(0.12) ** 2, 60, 1500))
+            size = int(np.clip(variances[best] / np.tan(0.12 if n < 25 else 0.2) ** 2, 60, 1500))
             fewer = int(np.ceil(0.7 * size))
             law = sp.VonMisesFisher(mu, kappa)
             bought = sp.simulate(law, sp.MenuLaw(LAWS[best]), size, rng=rng)

@@ -45,14 +45,20 @@ class MenuMoments(NamedTuple):
     demand_slope: Array
 
 
-def draw_customers(h: Array, n_draws: int, rng: np.random.Generator) -> Array:
-    """Return (S, n) utilities from the law with natural parameter h: S is `n_draws`, or 4000 for up to six goods.
+def draw_customers(h: Array, n_draws: int, rng: np.random.Generator, *, n_laws: int = 1) -> Array:
+    """Return (S, n) utilities from the law with natural parameter h.
 
-    What costs time is the number of different bundles, and few goods have few of them.
+    S is `n_draws`, or for up to six goods at least 4000 shared by the laws: what costs time is the number of different
+    bundles, and few goods have few of them.
     """
     kappa = float(np.linalg.norm(h))
-    n_draws = max(n_draws, _MANY_CUSTOMERS) if len(h) <= _FEW_GOODS else n_draws
+    n_draws = max(n_draws, _MANY_CUSTOMERS // n_laws) if len(h) <= _FEW_GOODS else n_draws
     return VonMisesFisher(h / kappa if kappa > 0 else np.eye(len(h))[0], kappa).sample(n_draws, rng=rng)
+
+
+def draw_for_laws(laws: Array, n_draws: int, rng: np.random.Generator) -> Array:
+    """Return (K, S, n) utilities, S customers from each of K laws h (K, n)."""
+    return np.stack([draw_customers(h, n_draws, rng, n_laws=len(laws)) for h in laws])
 
 
 class Purchases(NamedTuple):

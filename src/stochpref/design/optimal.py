@@ -35,7 +35,7 @@ from stochpref.design.criteria import (
 from stochpref.design.information import (
     MenuMoments,
     angle_variance,
-    draw_customers,
+    draw_for_laws,
     forecast_angle,
     menu_moments,
     relative_information,
@@ -132,7 +132,7 @@ class _Problem:
 
     def with_customers(self, n_draws: int, rng: np.random.Generator) -> _Problem:
         """Return the same problem with other customers."""
-        return replace(self, utilities=np.stack([draw_customers(h, n_draws, rng) for h in self.laws]))
+        return replace(self, utilities=draw_for_laws(self.laws, n_draws, rng))
 
 
 def optimal_menus(
@@ -180,7 +180,7 @@ def optimal_menus(
     shape = (len(laws), len(names), len(names))
     prior = np.zeros(shape) if held is None else np.broadcast_to(np.asarray(held, dtype=np.float64), shape)
     n_draws = max(effort.n_draws // len(laws), 32)
-    utilities = np.stack([draw_customers(h, n_draws, rng) for h in laws])
+    utilities = draw_for_laws(laws, n_draws, rng)
     goal = make_criterion(criterion, laws, _target_moments(criterion, targets, bounds, laws, utilities, rng))
     problem = _Problem(bounds, laws, utilities, goal, prior / n_menus)
     pool = candidate_menus(bounds, utilities, effort.n_candidates, rng)

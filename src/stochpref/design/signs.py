@@ -40,13 +40,13 @@ class SignEstimate:
     ----------
     mean_direction : (n,) unit vector.
     raw : (n,) estimates of μ_i good by good, before they are normalised.
-    standard_errors : (n,) of the unit vector, by the delta method; inf for goods at an end of the range.
+    standard_errors : (n,) of the unit vector, by the delta method; inf if some good was bought by all or none.
     bias : (n,) of the unit vector, to second order of the delta method; already there in `mean_direction`.
     concentration : κ, given or estimated.
     is_known : κ was given.
     shares : (n,) estimates of P(u_i > 0).
     n_offers : (n,) menus in which the good was on offer.
-    at_end : names of goods that all or none bought, whose μ_i is only bounded.
+    at_end : names of goods bought more or less often than any μ_i explains, so that it was set to ±1.
     goods : names.
     """
 
@@ -71,7 +71,7 @@ class SignEstimate:
             )
         ]
         if self.at_end:
-            lines += ["", f"  bought by all or none, so only bounded: {', '.join(self.at_end[:10])}"]
+            lines += ["", f"  at an end of the range, so only bounded: {', '.join(self.at_end[:10])}"]
         return "\n".join(lines)
 
 
@@ -219,10 +219,11 @@ def _delta_method(raw: Array, covariance: Array, kappa: float, is_estimated: boo
     n = len(raw)
     slope = halfspace_density(raw, n, kappa)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        inverse = np.where(np.abs(raw) < 1, 1 / slope, np.inf)
+        inverse = 1 / slope
         bend = -halfspace_curvature(raw, n, kappa) * inverse**3
         C = covariance * np.outer(inverse, inverse)
-    if not np.isfinite(C).all():  # a good at an end of its range: its own error is open, and so are the others'
+    # A good that all or none bought has no error of its own to show, and after normalising nor have the others.
+    if not np.isfinite(C).all() or np.any(np.diag(covariance) == 0):
         return np.full(n, np.inf), np.full(n, np.nan)
     length = float(np.linalg.norm(raw))
     m = raw / length

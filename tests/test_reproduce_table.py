@@ -1,0 +1,136 @@
+"""Table 1 in miniature: the shape of the claim, the same table after a kill, trials that do not depend on order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from stochpref import cli
+from stochpref.errors import InvalidArgument
+from stochpref.reproduce import figure3, figure4, table1
+from stochpref.reproduce.trials import (
+    BOUNDS,
+    TRIALS_FILE,
+    Cell,
+    Task,
+    check_list,
+    make_market,
+    pooled,
+    run_trial,
+    run_trials,
+    stratified_concentration,
+)
+
+SMALL = {"n_trials": 4, "n_iterations": 150, "seed": 0, "jobs": 1}
+CELLS = [Cell(setting, "ii", 4, 120) for setting in table1.SETTINGS]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("table")
+
+
+@pytest.fixture(scope="module")
+def table(kept: Path) -> list[table1.TableCell]:
+    return table1.run(CELLS, ["paper", "ours"], **SMALL, folder=kept)
+
+
+def test_the_shape_of_the_claim(table: list[table1.TableCell]) -> None:
+    by_name = {(cell.setting, cell.method): cell for cell in table}
+    for setting in table1.SETTINGS:
+        ours, paper = by_name[setting, "ours"], by_name[setting, "paper"]
+        assert ours.mean >= paper.mean - 2.0
+        assert ours.mean > 90.0
+        assert ours.ceiling == paper.ceiling  # the same markets
+        assert ours.paper is None  # four goods are not in the published table
+    assert by_name["corruption", "ours"].ceiling == 100.0
+    text = table1.as_text(table)
+    assert "ceiling" in text
+    assert len(text.splitlines()) == 4
+    json.dumps(table1.as_dict(table))
+
+
+def test_a_killed_run_gives_the_same_table(table: list[table1.TableCell], kept: Path, tmp_path: Path) -> None:
+    lines = (kept / TRIALS_FILE).read_text().splitlines()
+    assert len(lines) == 16
+    # What a kill leaves: some trials, and half a line.
+    (tmp_path / TRIALS_FILE).write_text("\n".join(lines[:9]) + "\n" + lines[9][:30])
+    again = table1.run(CELLS, ["paper", "ours"], **SMALL, folder=tmp_path)
+    for one, two in zip(table, again, strict=True):
+        assert one._replace(seconds=0.0) == two._replace(seconds=0.0)
+    reported: list[tuple[int, int]] = []
+    table1.run(CELLS, ["paper", "ours"], **SMALL, folder=tmp_path, report=lambda *count: reported.append(count))
+    assert not reported  # nothing was left to run
+
+
+def test_trials_depend_on_their_name_alone() -> None:
+    task = Task(Cell("gaussian", "i", 3, 60), "ours", 5, seed=2)
+    alone = run_trial(task)
+    among = run_trials([Task(task.cell, "ours", trial, seed=2) for trial in (7, 5)], jobs=2)[task.name]
+    assert alone._replace(seconds=0.0) == among._replace(seconds=0.0)
+    one, two = make_market(task), make_market(Task(task.cell, "paper", 5, seed=2))
+    assert np.array_equal(one.observations.bundles, two.observations.bundles)
+    assert one.truth.max() > 0
+
+
+def test_concentrations_are_even_and_nested() -> None:
+    cell = Cell("gaussian", "iii", 10, 1000)
+    kappas = np.array([stratified_concentration(Task(cell, "ours", trial, seed=0)) for trial in range(64)])
+    counts, _ = np.histogram(kappas, 16, BOUNDS)
+    assert counts.max() - counts.min() <= 2
+    assert np.histogram(kappas[:16], 4, BOUNDS)[0].min() >= 3
+
+
+def test_pooling() -> None:
+    score = pooled(np.array([1.0, 3.0, 2.0]), np.array([2.0, 3.0, 4.0]))
+    assert np.isclose(score.mean, 100 * 6 / 9)
+    spread = np.array([1.0, 3.0, 2.0]) - 6 / 9 * np.array([2.0, 3.0, 4.0])
+    assert np.isclose(score.standard_error, 100 * np.sqrt(1.5 * np.sum(spread**2)) / 9)
+    with pytest.raises(InvalidArgument, match="--laws must be among i, ii"):
+        check_list(["iv"], ["i", "ii"], "--laws")
+
+
+def test_published_figures_are_complete() -> None:
+    assert sum(len(row) for row in table1.PUBLISHED.values()) == 24
+
+
+def test_command_line(tmp_path: Path) -> None:
+    arguments = [
+        "reproduce",
+        "table1",
+        "--setting",
+        "corruption",
+        "--laws",
+        "i",
+        "--goods",
+        "3",
+        "--observations",
+        "50",
+    ]
+    arguments += ["--trials", "2", "--method", "ours", "--jobs", "1", "--out", str(tmp_path), "--json"]
+    result = CliRunner().invoke(cli.app, arguments)
+    assert result.exit_code == 0, result.output
+    (cell,) = json.loads(result.stdout)["cells"]
+    wanted = {"setting", "law", "n_goods", "n_observations", "method", "mean", "standard_error", "paper", "ceiling"}
+    assert wanted <= set(cell)
+    assert cell["paper"] == 99.9
+    assert (tmp_path / "table1.json").exists()
+    result = CliRunner().invoke(cli.app, ["reproduce", "table1", "--laws", "iv", "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    result = CliRunner().invoke(cli.app, ["reproduce", "table1", "--goods", "3,x", "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "--goods" in result.output
+
+
+def test_figures(table: list[table1.TableCell], tmp_path: Path) -> None:
+    figure3.write(tmp_path, table)
+    curves = figure4.run(3, ["i"], (40, 80, 160), n_trials=4, seed=0, jobs=1)
+    assert -2.0 < curves[0].rate < 0.5
+    assert "rate" in figure4.as_text(curves)
+    figure4.write(tmp_path, curves)
+    for name in ("figure3.png", "figure3.svg", "figure4.png", "figure4.svg"):
+        assert (tmp_path / name).stat().st_size > 5000
