@@ -33,8 +33,9 @@ OBSERVATIONS = {3: 30, 5: 40, 10: 60, 25: 150}
 
 
 class Case(NamedTuple):
-    """Ranks of κ and of a projection of μ, whether the 90 % interval holds κ, the share of components of μ held."""
+    """Draws kept, ranks of κ and of a projection of μ, whether 90 % intervals hold κ, share of the components held."""
 
+    n_kept: int
     concentration_rank: int
     projection_rank: int
     holds_concentration: bool
@@ -82,6 +83,7 @@ def run_case(case: int, *, n_goods: int, n_observations: int, seed: int, draw_fn
     low, high = np.quantile(directions, (0.05, 0.95), axis=0)
     ends = np.quantile(concentrations, (0.05, 0.95))
     return Case(
+        n_kept=len(concentrations),
         concentration_rank=int(np.sum(concentrations < kappa)),
         projection_rank=int(np.sum(directions @ axis < direction @ axis)),
         holds_concentration=bool(ends[0] <= kappa <= ends[1]),
@@ -104,11 +106,11 @@ def band(
     return binom.ppf(tail, n_cases, probability), binom.isf(tail, n_cases, probability)
 
 
-def distance_from_uniform(ranks: NDArray[np.int64]) -> float:
+def distance_from_uniform(ranks: NDArray[np.int64], n_kept: int = N_KEPT) -> float:
     """Return the largest distance of the ranks' cdf from that of uniform ranks, in half widths of the band."""
-    low, high = band(len(ranks))
-    counts = np.array([np.sum(ranks <= r) for r in range(N_KEPT)])
-    middle = len(ranks) * np.arange(1, N_KEPT + 1) / (N_KEPT + 1)
+    low, high = band(len(ranks), n_kept + 1)
+    counts = np.array([np.sum(ranks <= r) for r in range(n_kept)])
+    middle = len(ranks) * np.arange(1, n_kept + 1) / (n_kept + 1)
     above = (counts - middle) / np.maximum(high - middle, 0.5)
     below = (middle - counts) / np.maximum(middle - low, 0.5)
     return float(np.maximum(above, below).max())
@@ -134,8 +136,8 @@ def calibrate(
         with ProcessPoolExecutor(jobs) as pool:
             cases = list(pool.map(run, range(n_cases), chunksize=4))
     return Calibration(
-        distance_from_uniform(np.array([case.concentration_rank for case in cases])),
-        distance_from_uniform(np.array([case.projection_rank for case in cases])),
+        distance_from_uniform(np.array([case.concentration_rank for case in cases]), cases[0].n_kept),
+        distance_from_uniform(np.array([case.projection_rank for case in cases]), cases[0].n_kept),
         float(np.mean([case.holds_concentration for case in cases])),
         float(np.mean([case.share_held for case in cases])),
         n_cases,

@@ -1,7 +1,8 @@
 """Query design: half-spaces, sign estimators, information of laws and designs, savings, forecasts, time.
 
 ``python -m benchmarks.design halfspace signs …`` runs the parts named, all of them by default; ``full`` among the
-arguments takes the sizes that the documentation quotes, otherwise a small version of each runs.
+arguments takes the sizes that the documentation quotes, otherwise a small version of each runs; ``n:kappa`` picks cells
+of `cells`, `savings` and `forecast`, and ``trials=N`` the trials of `savings`.
 """
 
 from __future__ import annotations
@@ -211,7 +212,8 @@ def cells() -> None:
 
 
 def savings() -> None:
-    n_trials = 20 if FULL else 4
+    stated = [int(text.removeprefix("trials=")) for text in sys.argv if text.startswith("trials=")]
+    n_trials = stated[0] if stated else 20 if FULL else 4
     grid = named_cells() or ([(n, k) for n in (3, 5, 10, 25) for k in (10.0, 50.0)] if FULL else [(5, 10.0)])
     print(f"all-positive means, {n_trials} paired trials: angle of T by a law, 0.7 T by designs; ratio at equal error")
     for n, kappa in grid:
@@ -279,7 +281,8 @@ def forecast() -> None:
         f"forecast against realised root mean square angle, {n_trials} trials; T from the forecast wanted, if reliable:"
     )
     grid = ((3, 5.0, "mixed"), (3, 50.0, "positive"), (5, 10.0, "positive"), (10, 5.0, "mixed"), (10, 50.0, "positive"))
-    for n, kappa, kind in grid if FULL else grid[2:4]:
+    cells = named_cells() or [cell[:2] for cell in (grid if FULL else grid[2:4])]
+    for n, kappa, kind in [cell for cell in grid if cell[:2] in cells]:
         mu = direction(n, kind, 5)
         h, rng = kappa * mu, np.random.default_rng([5, n])
         law, customers = sp.VonMisesFisher(mu, kappa), draw_customers(h, 600, rng)
@@ -306,16 +309,16 @@ def forecast() -> None:
 
 
 def speed() -> None:
-    print("designing 50 menus for n = 25, seed 0:")
+    print("designing 50 menus for n = 25, seed 0 (a core's seconds over two are what two free cores would take):")
     for kappa, kind, given in ((5.0, "mixed", True), (50.0, "positive", True), (5.0, "mixed", False)):
-        start = time.perf_counter()
-        sp.optimal_menus(
-            25, 50, rng=np.random.default_rng(0), concentration=kappa,
-            mean_direction=direction(25, kind, 0) if given else None,
-        )  # fmt: skip
+        start, busy = time.perf_counter(), time.process_time()
+        mean = direction(25, kind, 0) if given else None
+        sp.optimal_menus(25, 50, rng=np.random.default_rng(0), concentration=kappa, mean_direction=mean)
+        seconds, busy = time.perf_counter() - start, time.process_time() - busy
         known = "direction given" if given else "averaged over directions"
         print(
-            f"  kappa = {kappa:>2g} {kind:<8} {known:<24} {time.perf_counter() - start:5.1f} s (target 30)", flush=True
+            f"  kappa = {kappa:>2g} {kind:<8} {known:<24} {seconds:5.1f} s (target 30), {busy:5.1f} s of a core",
+            flush=True,
         )
 
 
@@ -369,7 +372,7 @@ def example() -> None:
         limits=sp.MenuLimits(budget=2.0, price_step=0.05),
     )  # fmt: skip
     print(design)
-    print(sp.check_menus(design.menus, mu, kappa, rng=rng))
+    print(sp.check_menus(design.menus, pilot.mean_direction, pilot.concentration, rng=rng))
     errors = []
     for _ in range(40):
         ours = sp.simulate(law, design.menus[np.arange(200) % 50], 200, rng=rng)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from benchmarks.calibration import BOUNDS, N_KEPT, Calibration, band, calibrate, distance_from_uniform
+from benchmarks.calibration import BOUNDS, Calibration, band, calibrate, distance_from_uniform
 from stochpref.posterior.chains import Plan, run_chains
 from stochpref.posterior.choosing import choose_sampler
 from stochpref.posterior.gibbs import Gibbs
@@ -21,6 +21,8 @@ from stochpref.posterior.prior import Prior
 from stochpref.posterior.reference import find_reference
 
 Array = np.ndarray
+
+N_KEPT = 19  # few enough for the draws of short chains to be independent
 
 
 class FlatInH(Prior):
@@ -53,17 +55,17 @@ def thinned(directions: Array, concentrations: Array) -> tuple[Array, Array]:
 
 
 def gibbs(data: sp.Observations, seed: int, **options: Any) -> tuple[Array, Array]:
-    return draws_of(Gibbs(Target(sp.Regions.of(data), Prior(*BOUNDS)), seed, **options), 60, 400)
+    return draws_of(Gibbs(Target(sp.Regions.of(data), Prior(*BOUNDS)), seed, **options), 40, 200)
 
 
 def hamiltonian(data: sp.Observations, seed: int, prior: Prior = Prior(*BOUNDS)) -> tuple[Array, Array]:  # noqa: B008
     target = Target(sp.Regions.of(data), prior)
-    return draws_of(Hamiltonian(target, seed, find_reference(Target(target.regions, Prior(*BOUNDS)))), 30, 100)
+    return draws_of(Hamiltonian(target, seed, find_reference(Target(target.regions, Prior(*BOUNDS)))), 10, 25)
 
 
 def importance(data: sp.Observations, seed: int, prior: Prior = Prior(*BOUNDS)) -> tuple[Array, Array]:  # noqa: B008
     target = Target(sp.Regions.of(data), prior)
-    plan = Plan(n_chains=2, n_draws=250, n_effective=0)
+    plan = Plan(n_chains=2, n_draws=60, n_effective=0)
     choice = choose_sampler("importance", target, seed, plan)
     run = run_chains(choice.sampler, plan, fingerprint={}, diagnose_fn=choice.diagnose_fn)
     assert isinstance(choice.sampler, Importance)
@@ -72,8 +74,8 @@ def importance(data: sp.Observations, seed: int, prior: Prior = Prior(*BOUNDS)) 
 
 
 def metropolis(data: sp.Observations, seed: int, sampler: type[Metropolis] = Metropolis) -> tuple[Array, Array]:
-    options = MetropolisOptions(step=0.6, concentration_step=3.0, likelihood="exact")
-    return draws_of(sampler(Target(sp.Regions.of(data), Prior(*BOUNDS)), seed, options), 40, 400)
+    options = MetropolisOptions(step=0.6, concentration_step=6.0, likelihood="exact")
+    return draws_of(sampler(Target(sp.Regions.of(data), Prior(*BOUNDS)), seed, options), 40, 250)
 
 
 def upside_down(data: sp.Observations, seed: int) -> tuple[Array, Array]:
@@ -86,17 +88,17 @@ def check(draw_fn: Callable[..., tuple[Array, Array]], n: int, size: int, cases:
 
 
 RIGHT = {
-    "gibbs": (gibbs, 10, 40, 120),
-    "hamiltonian": (hamiltonian, 3, 20, 100),
-    "importance": (importance, 3, 20, 100),
-    "metropolis": (metropolis, 3, 4, 100),
+    "gibbs": (gibbs, 10, 30, 60),
+    "hamiltonian": (hamiltonian, 4, 8, 40),
+    "importance": (importance, 4, 15, 60),
+    "metropolis": (metropolis, 3, 2, 60),
 }
 WRONG = {
-    "|h|^{1-n} dropped, hamiltonian": (lambda d, s: hamiltonian(d, s, FlatInH(*BOUNDS)), 3, 20, 100),
-    "|h|^{1-n} dropped, importance": (lambda d, s: importance(d, s, FlatInH(*BOUNDS)), 3, 20, 100),
-    "sin^{n-2} dropped, gibbs": (lambda d, s: gibbs(d, s, meridian_power=0.0), 10, 40, 120),
-    "κ clipped, metropolis": (lambda d, s: metropolis(d, s, Clipped), 3, 4, 100),
-    "sign of μ": (upside_down, 10, 40, 120),
+    "|h|^{1-n} dropped, hamiltonian": (lambda d, s: hamiltonian(d, s, FlatInH(*BOUNDS)), 4, 8, 25),
+    "|h|^{1-n} dropped, importance": (lambda d, s: importance(d, s, FlatInH(*BOUNDS)), 4, 15, 60),
+    "sin^{n-2} dropped, gibbs": (lambda d, s: gibbs(d, s, meridian_power=0.0), 10, 30, 60),
+    "κ clipped, metropolis": (lambda d, s: metropolis(d, s, Clipped), 3, 2, 60),
+    "sign of μ": (upside_down, 10, 30, 30),
 }
 
 
@@ -104,7 +106,7 @@ WRONG = {
 def test_right_samplers_are_calibrated(name: str) -> None:
     found = check(*RIGHT[name])
     assert found.is_calibrated, found
-    assert abs(found.direction_coverage - 0.9) < 0.06
+    assert 0.72 < found.direction_coverage < 0.95  # the 5 and 95 % points of 19 draws hold about 83 %
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -115,8 +117,8 @@ def test_planted_bugs_are_caught(name: str) -> None:
 
 def test_the_band_holds_uniform_ranks_as_often_as_it_says() -> None:
     rng = np.random.default_rng(3)
-    outside = [distance_from_uniform(rng.integers(N_KEPT + 1, size=100)) > 1.0 for _ in range(600)]
+    outside = [distance_from_uniform(rng.integers(N_KEPT + 1, size=100), N_KEPT) > 1.0 for _ in range(600)]
     assert abs(np.mean(outside) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 600)
-    low, high = band(100)
+    low, high = band(100, N_KEPT + 1)
     assert np.all(low <= high)
-    assert distance_from_uniform(np.zeros(100, np.int64)) > 5
+    assert distance_from_uniform(np.zeros(100, np.int64), N_KEPT) > 3

@@ -28,10 +28,11 @@ Array = NDArray[np.float64]
 
 _FEW_GOODS: Final = 6  # up to which many customers share few bundles
 _MANY_CUSTOMERS: Final = 4000
-_TOLERANCE: Final = 1e-6
-_RARITY_FACTOR: Final = 25.0
+_TOLERANCE: Final = 1e-4
+_RARE_SHARE: Final = 0.1
+_LARGEST_PART: Final = 0.03
 _OPEN: Final = 1e-4  # share of what could be learnt below which a direction is left aside
-_LARGEST_SPREAD: Final = 0.7
+_OBSERVATIONS_A_GOOD: Final = 8.0
 
 
 class MenuMoments(NamedTuple):
@@ -150,22 +151,21 @@ def moments_of(purchases: Purchases, n_menus: int) -> MenuMoments:
 def reliable_observations(purchases: Purchases, h: Array) -> float:
     """Return how many observations it takes until the information forecasts the error of the mean direction.
 
-    Two things make estimates worse than the information says. Where all that is told comes from rare purchases, they
-    have to occur: one observation moves the direction by ψ = I⁻¹s across the mean, and E|ψ|⁴/(E|ψ|²)² observations
-    bring about one that matters. And while the error of κ is as large as κ, the direction is not a linear matter.
-    The two constants were found by simulation (``python -m benchmarks.design forecast``).
+    There must be several for each good; and no single purchase may count for much. One observation moves the direction
+    by ψ = I⁻¹s/T across the mean: but for purchases that carry a tenth of the variance in all, |ψ|² must stay below 3 %
+    of it, as in Lindeberg's condition. Otherwise rare purchases decide, and they have to occur first. The constants
+    were chosen by simulation (``python -m benchmarks.design forecast``).
     """
-    kappa = float(np.linalg.norm(h))
     score, weight = purchases.score, purchases.weight / purchases.weight.sum()
     values, vectors = np.linalg.eigh((score * weight[:, None]).T @ score)
     if values[0] <= 1e-12 * values[-1]:
         return np.inf
-    inverse = (vectors / values) @ vectors.T
-    shift = score @ inverse @ tangent_basis(h / kappa)
+    shift = score @ ((vectors / values) @ vectors.T) @ tangent_basis(h / float(np.linalg.norm(h)))
     squares = np.sum(np.square(shift), axis=1)
-    rarity = float(weight @ np.square(squares)) / float(weight @ squares) ** 2
-    spread = float(h @ inverse @ h) / kappa**4  # squared relative error of κ after one observation
-    return max(_RARITY_FACTOR * rarity, spread / _LARGEST_SPREAD**2)
+    order = np.argsort(-squares)
+    share = np.cumsum((weight * squares)[order]) / float(weight @ squares)
+    largest = squares[order[int(np.searchsorted(share, _RARE_SHARE))]] / float(weight @ squares)
+    return max(float(largest) / _LARGEST_PART, _OBSERVATIONS_A_GOOD * len(h))
 
 
 def set_aside(laws: Array, information: Array) -> tuple[Array, int]:

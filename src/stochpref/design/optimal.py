@@ -28,6 +28,7 @@ from stochpref.design.criteria import (
     gradient,
     loss,
     make_criterion,
+    mixed,
     optimal_weights,
     round_to_batch,
     sensitivity,
@@ -191,7 +192,7 @@ def optimal_menus(
     judge = problem.with_customers(_REJUDGE * n_draws, rng)
     shortlist = pool[chosen]
     told = judge.information(shortlist)
-    slope = gradient(goal, np.tensordot(optimal_weights(goal, told), told, 1))
+    slope = gradient(goal, mixed(optimal_weights(goal, told), told))
     found, _ = _climb(problem, pool, information, slope, effort, rng)
     shortlist, told = _join(shortlist, found), np.concatenate([told, judge.information(found)])
     bound = 1 / float(sensitivity(slope, told).max())
@@ -234,11 +235,11 @@ def _search(
     """Return more candidates, what they tell (C, K, n, n), and which of them deserve a second look."""
     weights = optimal_weights(problem.criterion, information)
     for _ in range(effort.n_rounds):
-        slope = gradient(problem.criterion, np.tensordot(weights, information, 1))
+        slope = gradient(problem.criterion, mixed(weights, information))
         found, told = _climb(problem, pool, information, slope, effort, rng)
         pool, information = _join(pool, found), np.concatenate([information, told])
         weights = optimal_weights(problem.criterion, information)
-    rates = sensitivity(gradient(problem.criterion, np.tensordot(weights, information, 1)), information)
+    rates = sensitivity(gradient(problem.criterion, mixed(weights, information)), information)
     plain = np.arange(min(plain_candidates(len(problem.laws)), len(pool)))
     chosen = np.concatenate([plain, np.argsort(-weights, kind="stable")[:24], np.argsort(-rates, kind="stable")[:12]])
     return pool, information, np.unique(chosen)
@@ -272,7 +273,7 @@ def _report(
     support = np.union1d(np.flatnonzero(weights > 1e-3), rows)
     told = judge.information(pool[support])
     batch = np.mean(told[np.searchsorted(support, rows)], axis=0)
-    mixture = np.tensordot(weights[support] / weights[support].sum(), told, 1)
+    mixture = mixed(weights[support] / weights[support].sum(), told)
     gap = float(loss(judge.criterion, mixture) - loss(judge.criterion, batch))
     menus = pool[rows]
     variances = [angle_variance(m, h) for m, h in zip(batch, judge.laws, strict=True)]
