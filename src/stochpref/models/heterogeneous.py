@@ -75,8 +75,8 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
     n_effective : draw on until every component has this many effective draws; 0 to stop at n_draws.
     max_draws : of each chain, at most.
     max_seconds : stop drawing after this time and return what is there; None for no limit.
-    prior : None for the uniform prior, or a function (mean_direction, concentration) -> log-density with respect to
-        dμ dκ, up to a constant, within the bounds.
+    prior : None for the uniform prior, or a function of μ (n,) and κ that returns a log-density with respect to dμ dκ,
+        up to a constant, within the bounds.
     checkpoint : a file to keep the run in until it is done; a fit that finds one made with the same data, settings and
         seed resumes from it and gives the same draws as if it had not stopped.
     degenerate : "refuse" observations that only exact ties could explain, or "drop" them.
@@ -85,8 +85,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    posterior_ : xarray DataTree with groups posterior (mean_direction (chain, draw, good), concentration
-        (chain, draw)), sample_stats, observed_data, constant_data; log_likelihood after `loo`.
+    posterior_ : xarray DataTree, as in the notes.
     mean_direction_ : (n,) normalised posterior mean, which predicts best on average.
     concentration_ : posterior mean of κ.
     goods_ : names.
@@ -100,6 +99,9 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
+    The tree has groups ``posterior``, with ``mean_direction`` (chain, draw, good) and ``concentration`` (chain, draw),
+    ``sample_stats``, ``observed_data`` and ``constant_data``; `loo` adds ``log_likelihood``.
+
     Ctrl-C ends the current step and returns what has been drawn; a second one breaks off.
     """
 
