@@ -65,6 +65,22 @@ def test_joining_through_the_likelihood_beats_stitching() -> None:
     assert joint < stitched
 
 
+def test_the_posterior_of_pooled_blocks_agrees_with_their_joint_likelihood() -> None:
+    rng = np.random.default_rng(4)
+    mu = np.array([0.5, -0.3, 0.6, 0.4, 0.2, 0.3])
+    mu /= np.linalg.norm(mu)
+    blocks = overlapping_blocks(6, 3)
+    menus = block_menus(6, blocks, sp.MenuLaw("uniform"), 900, rng=rng)
+    purchases = sp.simulate(sp.VonMisesFisher(mu, 5.0), menus, 900, rng=rng)
+    joint = learn_blocks(purchases, blocks).joint
+    model = sp.HeterogeneousUtility(n_draws=300, n_effective=150, random_state=0).fit(purchases)
+    assert model.is_converged_
+    assert model.is_identified_
+    gap = (model.mean_direction_ - joint.mean_direction) / joint.direction_standard_errors
+    assert np.abs(gap).max() < 0.6  # prior and skewness move it a little; Monte Carlo a tenth
+    assert np.arccos(model.mean_direction_ @ mu) < 0.2
+
+
 def test_blocks_refuse_nonsense() -> None:
     data = sp.simulate(sp.VonMisesFisher(np.eye(4)[0], 5.0), sp.MenuLaw("uniform"), 10, rng=np.random.default_rng(0))
     with pytest.raises(sp.InvalidArgument, match="one block only"):

@@ -303,15 +303,17 @@ def test_command_line_refuses_with_a_message(arguments: list[str], words: str) -
     assert words in shown.stderr
 
 
-def test_command_line_takes_a_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Fitted:
-        goods_ = ("tea", "milk", "rum", "gin")
-        mean_direction_ = MU
-        concentration_ = 6.0
-
-    monkeypatch.setattr("stochpref.models.load_fit", lambda folder: Fitted())
+def test_command_line_takes_a_fit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    data = sp.simulate(sp.VonMisesFisher(MU, 6.0), sp.MenuLaw("uniform"), 120, rng=rng)
+    sp.HeterogeneousUtility(n_draws=100, n_effective=50, random_state=0).fit(data).save(tmp_path / "fit")
     path = tmp_path / "menus.csv"
-    assert run("design", "menus", "--fit", tmp_path, "--batch", 4, "--out", path).exit_code == 0
-    assert run("design", "check", path, "--fit", tmp_path).exit_code == 0
-    assert run("design", "check", path, "--fit", tmp_path, "--direction", "1,1,1,1").exit_code == 2
-    assert "differ from those of the fit" in run("design", "menus", "--fit", tmp_path, "--goods", "a,b").stderr
+    shown = run("design", "menus", "--fit", tmp_path / "fit", "--batch", 4, "--out", path)
+    assert shown.exit_code == 0, shown.stderr
+    assert sp.read_menus(path).goods == data.goods
+    assert run("design", "check", path, "--fit", tmp_path / "fit").exit_code == 0
+    assert run("design", "check", path, "--fit", tmp_path / "fit", "--direction", "1,1,1,1").exit_code == 2
+    shown = run("design", "menus", "--fit", tmp_path / "fit", "--goods", "a,b")
+    assert "differ from those of the fit" in shown.stderr
+    sp.CommonUtility(random_state=0).fit(data).save(tmp_path / "common")
+    assert "must be a heterogeneous fit" in run("design", "menus", "--fit", tmp_path / "common").stderr
