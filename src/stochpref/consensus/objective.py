@@ -95,7 +95,7 @@ def _bit_sets(member: Mask) -> NDArray[np.uint64]:
 
 
 def theorem_margin(n_goods: int, n_observations: int) -> float:
-    """Return the margin of the paper's Theorem 3, γ = 1/(4 n² T^{1/4})."""
+    """Return the margin of the paper's Theorem 2, γ = 1/(4 n² T^{1/4})."""
     return 1.0 / (4.0 * n_goods**2 * n_observations**0.25)
 
 
