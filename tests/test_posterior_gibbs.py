@@ -10,10 +10,9 @@ import stochpref as sp
 from stochpref.bessel import log_normaliser, mean_resultant_length
 from stochpref.classification import PIVOT, SLACK, TIGHT
 from stochpref.laws import uniform_directions
-from stochpref.mass.exact import exact_log_mass, observed_information, vmf_covariance
+from stochpref.mass.exact import GROUP, exact_log_mass, observed_information, vmf_covariance
 from stochpref.posterior.gibbs import Gibbs, GibbsState, draw_concentrations
 from stochpref.posterior.kernels import Target, keyed_generator
-from stochpref.posterior.latents import GROUP
 from stochpref.posterior.prior import Prior
 from stochpref.posterior.streams import start_stream, uniform
 from stochpref.regions import Regions

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The command line: parse options, make one library call, write what comes out.
 
-Results go to stdout or a file, messages to stderr. Exit codes: 0 done, 2 bad input, 3 not proven (only where that was
-required), 130 interrupted. Everything heavy is imported inside the commands, so that ``--help`` answers at once.
+Results go to stdout or a file, messages to stderr. Exit codes: 0 done, 2 bad input, 3 not proven or not converged (only
+where that was required), 130 interrupted. Everything heavy is imported inside the commands, so that ``--help`` answers
+at once.
 """
 
 from stochpref.cli import data as data

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,10 @@ from stochpref import __version__
 from stochpref.cli.application import exit_codes
 from stochpref.cli.reproducing import reproduce, show
 from stochpref.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from stochpref.reproduce.table1 import TableCell
+    from stochpref.reproduce.trials import Cell
 
 
 class Setting(StrEnum):
@@ -78,13 +82,7 @@ def table1(
             for n in _numbers(goods, "--goods", 2)
             for size in _numbers(observations, "--observations", 1)
         ]
-        with _progress("table 1") as report:
-            table = exhibit.run(
-                cells, _methods(method), n_trials=trials, n_iterations=iterations, seed=seed, jobs=jobs, folder=out,
-                report=report,
-            )  # fmt: skip
-        content = {"version": __version__, "seed": seed, "iterations": iterations, **exhibit.as_dict(table)}
-        show(content, exhibit.as_text(table), as_json, out, "table1")
+        _run_cells("table1", cells, method, trials, iterations, seed, jobs, out, as_json)
 
 
 @reproduce.command()
@@ -113,13 +111,7 @@ def figure3(
 
         (name,) = check_list([law], LAWS, "--law")
         cells = [Cell(part, name, n, observations) for part in numbers.SETTINGS for n in _numbers(goods, "--goods", 2)]
-        with _progress("figure 3") as report:
-            table = numbers.run(
-                cells, _methods(method), n_trials=trials, n_iterations=iterations, seed=seed, jobs=jobs, folder=out,
-                report=report,
-            )  # fmt: skip
-        content = {"version": __version__, "seed": seed, "iterations": iterations, **numbers.as_dict(table)}
-        show(content, numbers.as_text(table), as_json, out, "figure3")
+        table = _run_cells("figure3", cells, method, trials, iterations, seed, jobs, out, as_json)
         exhibit.write(out, table)
         typer.echo(f"wrote {out / 'figure3'}.png and .svg (seed {seed}, version {__version__})", err=True)
 
@@ -164,8 +156,28 @@ def figure4(
         typer.echo(f"wrote {out / 'figure4'}.png and .svg (seed {seed}, version {__version__})", err=True)
 
 
-def _methods(method: Method) -> list[str]:
-    return ["paper", "ours"] if method is Method.both else [method.value]
+def _run_cells(
+    name: str,
+    cells: list[Cell],
+    method: Method,
+    trials: int,
+    iterations: int,
+    seed: int,
+    jobs: int,
+    out: Path,
+    as_json: bool,
+) -> list[TableCell]:
+    """Run the trials of cells, print the table they make and keep it under a name."""
+    from stochpref.reproduce import table1 as exhibit  # noqa: PLC0415
+
+    methods = ["paper", "ours"] if method is Method.both else [method.value]
+    with _progress(name) as report:
+        table = exhibit.run(
+            cells, methods, n_trials=trials, n_iterations=iterations, seed=seed, jobs=jobs, folder=out, report=report
+        )
+    content = {"version": __version__, "seed": seed, "iterations": iterations, **exhibit.as_dict(table)}
+    show(content, exhibit.as_text(table), as_json, out, name)
+    return table
 
 
 def _numbers(text: str, option: str, least: int) -> list[int]:

@@ -109,7 +109,7 @@ class MenuDesign:
             f"{len(menus)} menus of {menus.n_goods} goods, criterion {self.criterion}",
             f"  goods on offer            {offered.min()} to {offered.max()}",
             f"  information               {self.relative_information:.3f} of observing the utilities themselves",
-            f"  angle error after a batch {self.angle:.3g} rad (forecast)",
+            f"  angle error after a batch {self.angle:.3g} rad, were the batch large (check says from when)",
             f"  efficiency                {self.efficiency:.3f} of the best mixture found, which is at least "
             f"{self.efficiency_bound:.3f} of the best of {self.n_tried:,} menus tried",
         ]

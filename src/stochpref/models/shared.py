@@ -54,27 +54,30 @@ def in_order(values: NDArray[Any], known: tuple[str, ...], goods: tuple[str, ...
     return values[..., [place[name] for name in goods]]
 
 
+def _check_budgets(menus: Menus | ArrayLike, budgets: ArrayLike | None) -> None:
+    """Refuse menus with budgets beside them, and prices without."""
+    if isinstance(menus, Menus) and budgets is not None:
+        raise InvalidArgument("budgets must be left out when menus hold them; received both")
+    if not isinstance(menus, Menus) and budgets is None:
+        raise InvalidArgument("prediction needs menus, or prices and budgets; received prices alone")
+
+
 def predict_bundles(
     utility: Array, known: tuple[str, ...], menus: Menus | ArrayLike, budgets: ArrayLike | None
 ) -> Array:
     """Return the bundles a utility over known goods buys from menus, matched by name, or from prices and budgets."""
+    _check_budgets(menus, budgets)
     if isinstance(menus, Menus):
-        if budgets is not None:
-            raise InvalidArgument("budgets must be left out when menus hold them; received both")
         return choose(in_order(utility, known, menus.goods), menus.prices, menus.budgets, caps=menus.caps)
-    if budgets is None:
-        raise InvalidArgument("prediction needs menus, or prices and budgets; received prices alone")
+    assert budgets is not None
     return choose(utility, menus, budgets)
 
 
 def as_menus(menus: Menus | ArrayLike, budgets: ArrayLike | None, goods: tuple[str, ...]) -> Menus:
     """Return menus given as such, or as prices (T, n) or (n,) and budgets over the goods of a fit."""
+    _check_budgets(menus, budgets)
     if isinstance(menus, Menus):
-        if budgets is not None:
-            raise InvalidArgument("budgets must be left out when menus hold them; received both")
         return menus
-    if budgets is None:
-        raise InvalidArgument("prediction needs menus, or prices and budgets; received prices alone")
     prices = np.atleast_2d(np.asarray(menus, np.float64))
     stated = np.atleast_1d(np.asarray(budgets, np.float64))
     rows = max(len(prices), len(stated))

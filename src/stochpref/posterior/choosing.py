@@ -135,7 +135,7 @@ def _equally_weighted(draws: Draws, n_draws: int, seed: int) -> Draws:
     """
     n_chains = draws.concentration.shape[0]
     weights = smooth_weights(draws.statistics["log_weight"]).weights
-    picked = np.sort(resample(weights, n_chains * n_draws, rng=np.random.default_rng([seed, 1])))
+    picked = resample(weights, n_chains * n_draws, rng=np.random.default_rng([seed, 1]))
 
     def pick(values: Array) -> Array:
         flat = values.reshape(-1, *values.shape[2:])

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from stochpref.bessel import log_normaliser
 from stochpref.engines import for_blocks
 from stochpref.laws import VonMisesFisher, uniform_directions
+from stochpref.mass.exact import GROUP
 from stochpref.posterior.kernels import Info, Target, keyed_generator
-from stochpref.posterior.latents import GROUP, Pairs, sweep_rows
+from stochpref.posterior.latents import Pairs, sweep_rows
 from stochpref.posterior.prior import Prior
 
 Array = NDArray[np.float64]

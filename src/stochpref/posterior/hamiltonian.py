@@ -6,8 +6,7 @@ Write h = m + Az with the Gaussian of `reference`, so that the posterior is clos
 position and momentum rotate: after a quarter turn the position is the old momentum, a fresh draw. A step is therefore
 half a kick by the gradient of what the Gaussian misses, a rotation, half a kick. Where the Gaussian is good, one
 rotation by a quarter turn, at the price of one gradient, makes a nearly independent draw; where it is not, warm-up
-shortens the rotation until enough is accepted, and a trajectory is as many rotations as make a quarter turn. A plain
-leapfrog through the same preconditioner needs about three times the gradients.
+shortens the rotation until enough is accepted, and a trajectory is as many rotations as make a quarter turn.
 
 The walls |h| = κ_lo, κ_hi are reflected at, not rejected at, since a posterior often leans on them. In z a wall is an
 ellipsoid and the motion between kicks an ellipse in h; where they meet is a quartic, solved exactly, and the momentum

@@ -127,8 +127,8 @@ def _smooth(log_weights: Array) -> tuple[Array, float]:
 def resample(weights: Array, n_draws: int, *, rng: np.random.Generator) -> NDArray[np.intp]:
     """Return n_draws indices into the flattened weights: as many of each, to within one, as its weight asks for.
 
-    Systematic resampling: one uniform number shifts an even comb along the cumulative weights. The result is permuted,
-    so that equal draws do not stand side by side.
+    Systematic resampling: one uniform number shifts an even comb along the cumulative weights. Equal draws stay
+    in a row.
     """
     flat = weights.ravel()
     if not flat.sum() > 0:
@@ -136,4 +136,4 @@ def resample(weights: Array, n_draws: int, *, rng: np.random.Generator) -> NDArr
     comb = (np.arange(n_draws) + rng.random()) / n_draws
     ends = np.cumsum(flat)
     chosen = np.searchsorted(ends / ends[-1], comb, side="right")
-    return rng.permutation(np.minimum(chosen, flat.size - 1))
+    return np.minimum(chosen, flat.size - 1)

@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 
 from stochpref.classification import ABOVE, ABSENT, BELOW, PIVOT, TIGHT
 from stochpref.engines import compiled, inlined
+from stochpref.mass.exact import GROUP
 from stochpref.posterior.streams import Stream, start_stream, uniform
 
 Array = NDArray[np.float64]
-
-GROUP = 64  # rows summed together; part of the definition of a sum, not a tuning knob
 
 
 class Pairs(NamedTuple):
