@@ -243,6 +243,10 @@ def test_elasticities(fitted: sp.HeterogeneousUtility) -> None:
     assert "elasticities" in str(found)
     with pytest.raises(sp.InvalidArgument, match="one menu"):
         fitted.elasticities(sp.Menus(np.ones((2, N)), [1.0, 1.0], goods=fitted.goods_))
+    two = fitted.elasticities(menu, goods=(menu.goods[3], menu.goods[1]), n_customers=512)
+    some = fitted.elasticities(menu, n_customers=512)
+    assert two.goods == (menu.goods[3], menu.goods[1])
+    np.testing.assert_array_equal(two.mean, some.mean[np.ix_([3, 1], [3, 1])])
 
 
 def test_utilities_of_customers_by_two_routes(data: sp.Observations, fitted: sp.HeterogeneousUtility) -> None:
@@ -395,6 +399,10 @@ def test_bad_data_and_order_of_calls(data: sp.Observations, fitted: sp.Heterogen
         fitted.demand(data.menus[:1], level=90)
     with pytest.raises(sp.InvalidArgument, match="n_customers"):
         fitted.demand(data.menus[:1], n_customers=0)
+    with pytest.raises(sp.InvalidArgument, match="n_draws"):
+        fitted.demand(data.menus[:1], n_draws=0)
+    with pytest.raises(sp.InvalidArgument, match="goods must be among"):
+        fitted.elasticities(data.menus[:1], goods=["nonsuch"])
 
 
 # The command line.

@@ -134,6 +134,18 @@ class Crowd(NamedTuple):
     tangent: Array
 
 
+class Market(NamedTuple):
+    """Who is asked what they would buy: every posterior draw, with the same customers.
+
+    mean_direction, concentration : (draws, n) and (draws,).
+    crowds : independent scrambles of the customers.
+    """
+
+    mean_direction: Array
+    concentration: Array
+    crowds: tuple[Crowd, ...]
+
+
 def make_crowd(centre: Array, n_customers: int, *, rng: np.random.Generator) -> Crowd:
     """Lay out customers evenly: a scrambled Sobol sequence for the angle and the direction across."""
     n = len(centre)
@@ -194,16 +206,14 @@ def _sum_bundles(
             fill_bundle(u, prices[k], budgets[k], caps[k], sums[k], order, worth)
 
 
-def demand_by_draw(
-    mean_direction: Array, concentration: Array, columns: Rows, menus: Menus, crowds: list[Crowd]
-) -> tuple[Array, Array]:
+def demand_by_draw(market: Market, columns: Rows, menus: Menus) -> tuple[Array, Array]:
     """Return expected purchases (draws, k, n) and, over the draws, of each crowd (crowds, k, n).
 
     Parameters
     ----------
-    mean_direction, concentration : (draws, all goods) and (draws,).
     columns : (n,) the place of each good of the menus among all goods.
     """
+    mean_direction, concentration, crowds = market
     k, n = menus.prices.shape
     prices = np.where(np.isnan(menus.prices), np.inf, menus.prices)
     totals, by_crowd = np.zeros((len(concentration), k, n)), np.zeros((len(crowds), k, n))
@@ -221,52 +231,52 @@ def demand_by_draw(
     return totals / sum(len(crowd.quantile) for crowd in crowds), by_crowd
 
 
-def expected_demand(
-    mean_direction: Array, concentration: Array, columns: Rows, menus: Menus, level: float, crowds: list[Crowd]
-) -> Demand:
+def expected_demand(market: Market, columns: Rows, menus: Menus, level: float) -> Demand:
     """Return the demand for menus with intervals of a level, over posterior draws."""
     parts = [
-        _summarise(mean_direction, concentration, columns, menus[start : start + _MENUS_AT_ONCE], level, crowds)
+        _summarise(market, columns, menus[start : start + _MENUS_AT_ONCE], level)
         for start in range(0, len(menus), _MENUS_AT_ONCE)
     ]
     fields = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return Demand(**fields, level=level, goods=menus.goods)
 
 
-def _summarise(
-    mean_direction: Array, concentration: Array, columns: Rows, menus: Menus, level: float, crowds: list[Crowd]
-) -> dict[str, Array]:
-    demand, by_crowd = demand_by_draw(mean_direction, concentration, columns, menus, crowds)
+def _summarise(market: Market, columns: Rows, menus: Menus, level: float) -> dict[str, Array]:
+    demand, by_crowd = demand_by_draw(market, columns, menus)
     spent = np.sum(demand * np.where(np.isfinite(menus.prices), menus.prices, 0.0), axis=2)
     fields: dict[str, Array] = {}
     for name, values in (("", demand), ("total", demand.sum(axis=2)), ("revenue", spent)):
         stem = f"{name}_" if name else ""
         fields[name or "mean"] = values.mean(axis=0)
         fields[f"{stem}lower"], fields[f"{stem}upper"] = np.quantile(values, _tails(level), axis=0)
-    fields["standard_error"] = by_crowd.std(axis=0, ddof=1) / np.sqrt(len(crowds))
+    fields["standard_error"] = by_crowd.std(axis=0, ddof=1) / np.sqrt(len(market.crowds))
     return fields
 
 
-def price_elasticities(
-    mean_direction: Array, concentration: Array, columns: Rows, menu: Menus, level: float, crowds: list[Crowd]
-) -> Elasticities:
-    """Return own- and cross-price elasticities at one menu, by central differences with the same customers."""
+def price_elasticities(market: Market, columns: Rows, menu: Menus, shown: Rows, level: float) -> Elasticities:
+    """Return own- and cross-price elasticities at one menu, by central differences with the same customers.
+
+    Parameters
+    ----------
+    columns : as in `demand_by_draw`.
+    shown : the places on the menu of the goods to report.
+    """
     if len(menu) != 1:
         raise InvalidArgument(f"elasticities are taken at one menu; received {len(menu)}; pass menus[t]")
-    n = menu.n_goods
+    n = len(shown)
     changed = np.repeat(menu.prices, 2 * n, axis=0)
-    for j in range(n):
-        changed[2 * j, j] *= 1.0 + _STEP
-        changed[2 * j + 1, j] /= 1.0 + _STEP
+    for j, good in enumerate(shown):
+        changed[2 * j, good] *= 1.0 + _STEP
+        changed[2 * j + 1, good] /= 1.0 + _STEP
     around = Menus(changed, np.repeat(menu.budgets, 2 * n), goods=menu.goods, caps=np.repeat(menu.caps, 2 * n, axis=0))
-    demand, _ = demand_by_draw(mean_direction, concentration, columns, around, crowds)
+    demand = demand_by_draw(market, columns, around)[0][:, :, shown]
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = np.log(demand[:, 0::2] / demand[:, 1::2]) / (2.0 * np.log1p(_STEP))
         overall = np.log(demand[:, 0::2].mean(axis=0) / demand[:, 1::2].mean(axis=0)) / (2.0 * np.log1p(_STEP))
     slopes[~np.isfinite(slopes)] = np.nan
-    overall[~np.isfinite(menu.prices[0])] = np.nan
+    overall[~np.isfinite(menu.prices[0, shown])] = np.nan
     lower, upper = np.quantile(slopes, _tails(level), axis=0)  # NaN where a draw has nobody buy the good
-    return Elasticities(overall.T, lower.T, upper.T, _STEP, level, menu.goods)
+    return Elasticities(overall.T, lower.T, upper.T, _STEP, level, tuple(menu.goods[i] for i in shown))
 
 
 def _tails(level: float) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 from sklearn.base import BaseEstimator
@@ -26,8 +27,10 @@ from stochpref.consensus.solving import Effort, Solution, solve
 from stochpref.consensus.summary import CommonSummary
 from stochpref.errors import InvalidArgument
 from stochpref.fits import as_setting, data_hash, write_fit
+from stochpref.mass.exact import exact_log_mass
 from stochpref.models.shared import check_observations, generator, in_order, predict_bundles, reporting
 from stochpref.observations import Menus, Observations
+from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
 from stochpref.prediction import consistency
 from stochpref.regions import Regions, usable_rows
 
@@ -35,6 +38,7 @@ Array = NDArray[np.float64]
 
 SOLVERS: Final = ("certified", "annealing")
 UTILITY_FILE: Final = "utility.json"
+DATA_FILE: Final = "observations.nc"
 
 
 class CommonUtility(BaseEstimator):  # type: ignore[misc]
@@ -67,6 +71,7 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
     n_dropped_ : degenerate observations left out.
     steps_ : what the solver did.
     goods_ : names, in the order of the utility.
+    observations_ : those fitted.
     seed_ : what the random numbers came from, None for a Generator.
     last_utility_ : where Algorithm 2 ended (its answer in the paper); None for the certified solver.
 
@@ -123,7 +128,7 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = observations.n_goods
         self.n_observations_ = len(observations)
         self.data_hash_ = data_hash(observations)
-        self._observations, self._regions = observations, regions
+        self.observations_, self._regions = observations, regions
         return self
 
     def _learn(
@@ -187,18 +192,32 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         check_observations(observations)
         return consistency(in_order(self.utility_, self.goods_, observations.goods), observations)
 
+    def log_likelihood(self, observations: Observations) -> Array:
+        """Return (T,) the log-probability of each observation; -inf for degenerate ones.
+
+        A customer is odd with the share of odd observations, (odd + 1)/(T + 2) so that it is never 0 or 1, and has a
+        utility from anywhere on the sphere then; the others buy the optimum of the common utility.
+        """
+        check_is_fitted(self)
+        check_observations(observations)
+        regions = Regions.of(observations)
+        utility = in_order(self.utility_, self.goods_, observations.goods)
+        n_used = self.n_observations_ - self.n_dropped_
+        odd = (n_used - self.n_consistent_ + 1) / (n_used + 2)
+        anywhere = exact_log_mass(regions, np.zeros(observations.n_goods)).log_mass + np.log(odd)
+        honest = np.where(regions.contains(utility, strict=True), np.log1p(-odd), -np.inf)
+        return np.logaddexp(anywhere, honest)
+
     def explain(self, t: int, observations: Observations | None = None) -> Explanation:
         """Return why observation t is consistent or odd: which goods, by how much, and what excludes it.
 
         Parameters
         ----------
-        observations : those t counts in; the ones fitted, if left out. A loaded fit needs them.
+        observations : those t counts in; the ones fitted, if left out.
         """
         check_is_fitted(self)
-        fitted = getattr(self, "_observations", None)
+        fitted = self.observations_
         data = fitted if observations is None else observations
-        if data is None:
-            raise InvalidArgument("a loaded fit does not hold its data; pass observations to explain")
         check_observations(data)
         if not isinstance(t, int | np.integer) or not -len(data) <= t < len(data):
             raise InvalidArgument(f"t must be a whole number between 0 and {len(data) - 1}; received {t!r}")
@@ -256,7 +275,8 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
             "seed": self.seed_,
             "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
         }
-        write_fit(folder, header, {UTILITY_FILE: self._learned()})
+        data = to_bytes(xr.DataTree.from_dict(data_groups(self.observations_)))
+        write_fit(folder, header, {UTILITY_FILE: self._learned(), DATA_FILE: data})
 
     def _learned(self) -> dict[str, Any]:
         odd = np.flatnonzero(~self.consistent_)
@@ -278,9 +298,9 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         }
 
     @classmethod
-    def restore(cls, header: dict[str, Any], learned: dict[str, Any]) -> Self:
+    def restore(cls, header: dict[str, Any], parts: dict[str, Any]) -> Self:
         """Return the model that a saved fit describes."""
-        settings = dict(header["settings"])
+        settings, learned = dict(header["settings"]), parts[UTILITY_FILE]
         for name, record in (("effort", Effort), ("annealing", Annealing)):
             settings[name] = None if settings.get(name) is None else record(**settings[name])
         if not isinstance(settings["random_state"], int | None):
@@ -303,6 +323,8 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         model.margin_, model.steps_ = float(learned["margin"]), tuple(learned["steps"])
         model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
         model.n_observations_, model.n_features_in_ = n_rows, len(model.goods_)
+        model.observations_ = observations_of(from_bytes(parts[DATA_FILE]))
+        model._regions = Regions.of(model.observations_)
         return model
 
 

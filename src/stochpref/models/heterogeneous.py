@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -17,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from stochpref import __version__
 from stochpref.demand import (
     N_SCRAMBLES,
-    Crowd,
     Demand,
     Elasticities,
+    Market,
     expected_demand,
     make_crowd,
     price_elasticities,
@@ -89,6 +90,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
     mean_direction_ : (n,) normalised posterior mean, which predicts best on average.
     concentration_ : posterior mean of κ.
     goods_ : names.
+    observations_ : those fitted.
     sampler_, reason_ : the sampler used, and why.
     status_ : "enough" draws, or why it stopped before: "max_draws", "max_seconds", "interrupted".
     is_converged_, is_identified_ : whether draws can be trusted, whether data narrow the prior.
@@ -267,6 +269,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         *,
         level: float = 0.9,
         n_customers: int | None = None,
+        n_draws: int = MAX_LIKELIHOOD_DRAWS,
     ) -> Demand:
         """Return expected purchases, over customers and over the posterior, with intervals.
 
@@ -275,25 +278,32 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         menus : Menus, matched by good name, or prices (T, n).
         level : of the intervals.
         n_customers : simulated for each posterior draw; None for 512 to 8192, fewer for many menus.
+        n_draws : of the posterior, at most, evenly spaced.
         """
         faced, columns = self._facing(menus, budgets)
-        directions, concentrations = self._flat_draws(MAX_LIKELIHOOD_DRAWS)
-        crowds = self._crowds(n_customers, len(concentrations) * len(faced))
-        return expected_demand(directions, concentrations, columns, faced, level, crowds)
+        return expected_demand(self.market(n_customers, n_draws, len(faced)), columns, faced, level)
 
     def elasticities(
         self,
         menus: Menus | ArrayLike,
         budgets: ArrayLike | None = None,
         *,
+        goods: Sequence[str] | None = None,
         level: float = 0.9,
         n_customers: int | None = None,
+        n_draws: int = MAX_LIKELIHOOD_DRAWS,
     ) -> Elasticities:
-        """Return own- and cross-price elasticities of expected purchases at one menu, with intervals."""
+        """Return own- and cross-price elasticities of expected purchases at one menu, with intervals.
+
+        Parameters
+        ----------
+        goods : those to report, all on the menu if None; the others keep their place and price.
+        menus, budgets, level, n_customers, n_draws : as in `demand`.
+        """
         faced, columns = self._facing(menus, budgets)
-        directions, concentrations = self._flat_draws(MAX_LIKELIHOOD_DRAWS)
-        crowds = self._crowds(n_customers, len(concentrations) * 2 * faced.n_goods)
-        return price_elasticities(directions, concentrations, columns, faced, level, crowds)
+        names = faced.goods if goods is None else tuple(goods)
+        shown = in_order(np.arange(faced.n_goods, dtype=np.int64), faced.goods, names)
+        return price_elasticities(self.market(n_customers, n_draws, 2 * len(shown)), columns, faced, shown, level)
 
     def _facing(self, menus: Menus | ArrayLike, budgets: ArrayLike | None) -> tuple[Menus, NDArray[np.int64]]:
         check_is_fitted(self)
@@ -301,21 +311,35 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         places = np.arange(len(self.goods_), dtype=np.int64)
         return faced, np.ascontiguousarray(in_order(places, self.goods_, faced.goods))
 
-    def _crowds(self, n_customers: int | None, n_each: int) -> list[Crowd]:
-        """Return the customers that all draws share; they depend on the fit's seed only."""
+    def market(self, n_customers: int | None, n_draws: int, n_menus: int = 1) -> Market:
+        """Return the posterior draws and customers that `demand` asks; customers depend on the fit's seed only.
+
+        Parameters
+        ----------
+        n_customers, n_draws : as in `demand`.
+        n_menus : that they will face, which bounds the customers if n_customers is None.
+        """
+        check_is_fitted(self)
+        asked = {"n_draws": n_draws} | ({} if n_customers is None else {"n_customers": n_customers})
+        for name, value in asked.items():
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InvalidArgument(f"{name} must be a whole number from 1; received {value!r}")
+        directions, concentrations = self._flat_draws(n_draws)
         if n_customers is None:
-            per_draw = int(np.clip(_PURCHASES / n_each, 512, 8192))
-        elif isinstance(n_customers, bool) or not isinstance(n_customers, int | np.integer) or n_customers < 1:
-            raise InvalidArgument(f"n_customers must be None or a whole number from 1; received {n_customers!r}")
-        else:
-            per_draw = int(n_customers)
-        size = 2 ** max(round(math.log2(max(per_draw / N_SCRAMBLES, 1))), 0)
+            n_customers = int(np.clip(_PURCHASES / (len(concentrations) * n_menus), 512, 8192))
+        size = 2 ** max(round(math.log2(max(n_customers / N_SCRAMBLES, 1))), 0)
         rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 1])
-        return [make_crowd(self.mean_direction_, size, rng=rng) for _ in range(N_SCRAMBLES)]
+        crowds = tuple(make_crowd(self.mean_direction_, size, rng=rng) for _ in range(N_SCRAMBLES))
+        return Market(directions, concentrations, crowds)
 
     def _flat_draws(self, most: int) -> tuple[Array, Array]:
         directions, concentrations, _ = thinned(self.posterior_, most)
         return directions.reshape(-1, directions.shape[2]), concentrations.ravel()
+
+    @property
+    def observations_(self) -> Observations:
+        """The observations fitted."""
+        return observations_of(self.posterior_)
 
     def utilities(self, observations: Observations | None = None) -> CustomerUtilities:
         """Return the posterior of each customer's own utility given what they bought; NaN where degenerate.
@@ -380,7 +404,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         """Return observations in the order of the fit's goods; the fitted ones if none are given."""
         check_is_fitted(self)
         if observations is None:
-            return observations_of(self.posterior_)
+            return self.observations_
         check_observations(observations)
         if observations.goods == self.goods_:
             return observations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stochpref.errors import UnreadableData
 from stochpref.fits import check_model, read_fit
-from stochpref.models.common import UTILITY_FILE, CommonUtility
+from stochpref.models.common import CommonUtility
 from stochpref.models.heterogeneous import HeterogeneousUtility
 
 
@@ -23,7 +23,7 @@ def load_fit(folder: str | Path) -> CommonUtility | HeterogeneousUtility:
     model = check_model(saved.header, ("common", "heterogeneous"))
     try:
         if model == "common":
-            return CommonUtility.restore(saved.header, saved.parts[UTILITY_FILE])
+            return CommonUtility.restore(saved.header, saved.parts)
         return HeterogeneousUtility.restore(saved.header, saved.parts)
     except (KeyError, TypeError, AttributeError, OSError) as error:
         raise UnreadableData(

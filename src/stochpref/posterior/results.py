@@ -23,10 +23,7 @@ MAX_LIKELIHOOD_DRAWS = 400  # of which a log-likelihood is kept for every observ
 def as_tree(draws: Draws, observations: Observations, attributes: dict[str, Any]) -> xr.DataTree:
     """Return groups posterior, sample_stats, observed_data and constant_data; arrays are shared, not copied."""
     goods = np.array(observations.goods, dtype=object)
-    per_draw, per_row = ("chain", "draw"), ("observation", "good")
-    rows = {"observation": np.arange(len(observations)), "good": goods}
-    if observations.customers is not None:
-        rows["customer"] = ("observation", np.array(observations.customers, dtype=object))  # type: ignore[assignment]
+    per_draw = ("chain", "draw")
     steps = {"chain": np.arange(draws.concentration.shape[0]), "draw": np.arange(draws.concentration.shape[1])}
     posterior = xr.Dataset(
         {
@@ -37,19 +34,27 @@ def as_tree(draws: Draws, observations: Observations, attributes: dict[str, Any]
         attrs=attributes,
     )
     statistics = xr.Dataset({name: (per_draw, values) for name, values in draws.statistics.items()}, coords=steps)
+    return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": statistics, **data_groups(observations)})
+
+
+def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
+    """Return groups observed_data and constant_data, from which `observations_of` makes the observations again."""
+    per_row = ("observation", "good")
+    rows: dict[str, Any] = {
+        "observation": np.arange(len(observations)),
+        "good": np.array(observations.goods, dtype=object),
+    }
+    if observations.customers is not None:
+        rows["customer"] = ("observation", np.array(observations.customers, dtype=object))
     constant = {
         "prices": (per_row, observations.prices),
         "budgets": ("observation", observations.budgets),
         "caps": (per_row, observations.caps),
     }
-    return xr.DataTree.from_dict(
-        {
-            "posterior": posterior,
-            "sample_stats": statistics,
-            "observed_data": xr.Dataset({"bundles": (per_row, observations.bundles)}, coords=rows),
-            "constant_data": xr.Dataset(constant, coords=rows),
-        }
-    )
+    return {
+        "observed_data": xr.Dataset({"bundles": (per_row, observations.bundles)}, coords=rows),
+        "constant_data": xr.Dataset(constant, coords=rows),
+    }
 
 
 def group(tree: xr.DataTree, name: str) -> xr.Dataset:
