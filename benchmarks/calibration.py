@@ -80,8 +80,9 @@ def run_case(case: int, *, n_goods: int, n_observations: int, seed: int, draw_fn
     data = sp.simulate(sp.VonMisesFisher(direction, kappa), law, n_observations, rng=rng)
     directions, concentrations = draw_fn(data, int(rng.integers(2**31)))
     axis = uniform_directions(1, n_goods, rng=rng)[0]
-    low, high = np.quantile(directions, (0.05, 0.95), axis=0)
-    ends = np.quantile(concentrations, (0.05, 0.95))
+    # Of 99 draws the 5th and the 95th: a further one, such as the truth, lies between them nine times in ten.
+    low, high = np.quantile(directions, (0.05, 0.95), axis=0, method="weibull")
+    ends = np.quantile(concentrations, (0.05, 0.95), method="weibull")
     return Case(
         n_kept=len(concentrations),
         concentration_rank=int(np.sum(concentrations < kappa)),

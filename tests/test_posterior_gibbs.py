@@ -11,8 +11,9 @@ from stochpref.bessel import log_normaliser, mean_resultant_length
 from stochpref.classification import PIVOT, SLACK, TIGHT
 from stochpref.laws import uniform_directions
 from stochpref.mass.exact import GROUP, exact_log_mass, observed_information, vmf_covariance
-from stochpref.posterior.gibbs import Gibbs, GibbsState, draw_concentrations
+from stochpref.posterior.gibbs import Gibbs, GibbsState
 from stochpref.posterior.kernels import Target, keyed_generator
+from stochpref.posterior.law import draw_laws
 from stochpref.posterior.prior import Prior
 from stochpref.posterior.streams import start_stream, uniform
 from stochpref.regions import Regions
@@ -130,10 +131,8 @@ def test_latents_stay_in_their_regions_on_the_sphere(law: str) -> None:
 def test_concentration_given_utilities_has_its_density(
     n: int, rows: int, length: float, bounds: tuple[float, float]
 ) -> None:
-    prior = Prior(*bounds)
-    lengths = np.full(4000, length)
-    rngs = [np.random.default_rng([7, k]) for k in range(4000)]
-    drawn = draw_concentrations(prior, n, rows, lengths, rngs)
+    sums = np.tile(length * np.eye(n)[0], (4000, 1))
+    _, drawn = draw_laws(Prior(*bounds), sums, rows, seed=7, iteration=0)
 
     def log_density(kappa: float) -> float:
         inner = float(log_normaliser(n, kappa * length)) + kappa * length
@@ -152,6 +151,22 @@ def test_concentration_given_utilities_has_its_density(
     assert abs(drawn.mean() - mean) < 4 * sd / np.sqrt(4000)
     assert abs(drawn.std() - sd) < 0.06 * sd
     assert np.all((drawn >= bounds[0]) & (drawn <= bounds[1]))
+
+
+@pytest.mark.parametrize(("n", "length"), [(2, 3.0), (3, 0.5), (6, 200.0), (25, 40.0)])
+def test_direction_given_utilities_is_von_mises_fisher(n: int, length: float) -> None:
+    """At a concentration held fixed, sums over draws have the mean and the spread of the law about R."""
+    towards = uniform_directions(1, n, rng=np.random.default_rng(n))[0]
+    kappa = 2.0
+    sums = np.tile(length * towards, (20_000, 1))
+    drawn, _ = draw_laws(Prior(kappa, kappa * (1 + 1e-12)), sums, 5, seed=3, iteration=1)
+    np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, atol=1e-12)
+    expected = float(mean_resultant_length(n, kappa * length))
+    along = drawn @ towards
+    assert abs(along.mean() - expected) < 4 * along.std() / np.sqrt(20_000)
+    error = np.sqrt(np.diag(vmf_covariance(kappa * length * towards)) / 20_000)
+    assert np.abs((drawn.mean(axis=0) - expected * towards) / error).max() < 4.5
+    np.testing.assert_allclose(np.cov(drawn.T), vmf_covariance(kappa * length * towards), atol=0.03)
 
 
 def test_without_data_the_prior_comes_back() -> None:

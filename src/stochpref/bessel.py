@@ -65,7 +65,7 @@ def log_normaliser(n_goods: int, concentration: ArrayLike) -> Array:
     The integral is (2π)^{n/2} κ^{−ν} I_ν(κ) e^{−κ}. For small κ the powers of κ cancel in exact arithmetic
     and leave the surface area times ₀F₁(n/2; κ²/4) e^{−κ}.
     """
-    return _evaluate(_log_normaliser, 0.5 * n_goods - 1.0, concentration)
+    return _evaluate(fill_log_normaliser, 0.5 * n_goods - 1.0, concentration)
 
 
 def mean_resultant_length(n_goods: int, concentration: ArrayLike) -> Array:
@@ -84,7 +84,7 @@ def mean_resultant_length(n_goods: int, concentration: ArrayLike) -> Array:
 
 
 @lru_cache(maxsize=1)
-def _debye_coefficients() -> Array:
+def debye_coefficients() -> Array:
     """Return C with U_k(p) = p^k Σ_j C[k−1, j] p^{2j} for k = 1, 2, …: Debye's polynomials (DLMF 10.41.9).
 
     U_{k+1}(p) = ½p²(1 − p²) U_k'(p) + ⅛∫₀^p (1 − 5t²) U_k(t) dt, in exact rational arithmetic because the
@@ -167,7 +167,8 @@ def _log_scaled_iv(order: float, x: Array, debye: Array, out: Array) -> None:
 
 
 @compiled
-def _log_normaliser(order: float, x: Array, debye: Array, out: Array) -> None:
+def fill_log_normaliser(order: float, x: Array, debye: Array, out: Array) -> None:
+    """Leave `log_normaliser` of 2ν + 2 goods at each x in `out`, for other kernels; `debye_coefficients` go with it."""
     half = order + 1.0
     log_area = math.log(2.0) + half * math.log(math.pi) - math.lgamma(half)
     for k in range(x.shape[0]):
@@ -191,5 +192,5 @@ def _evaluate(kernel: Callable[[float, Array, Array, Array], None], order: float
     """Return a kernel's values at x, any shape."""
     points = np.asarray(x, dtype=np.float64)
     out = np.empty(points.size)
-    kernel(float(order), points.ravel(), _debye_coefficients(), out)
+    kernel(float(order), points.ravel(), debye_coefficients(), out)
     return out.reshape(points.shape)

@@ -42,6 +42,23 @@ class Pairs(NamedTuple):
     length: Array
 
 
+@compiled
+def draw_pairs(h: Array, n_rows: int, key: tuple[np.uint64, int, int]) -> Pairs:
+    """Pair goods at random for one sweep of one chain."""
+    n = h.shape[0]
+    stream = np.empty(2, np.uint64)
+    start_stream(stream, key[0], key[1], key[2], n_rows + 1)  # rows to T - 1 are observations', row T the law's
+    order = np.arange(n)
+    for i in range(n - 1, 0, -1):
+        j = int(uniform(stream) * (i + 1))
+        order[i], order[j] = order[j], order[i]
+    angle, length = np.empty(n // 2), np.empty(n // 2)
+    for k in range(n // 2):
+        first, second = h[order[2 * k]], h[order[2 * k + 1]]
+        angle[k], length[k] = math.atan2(second, first), math.hypot(first, second)
+    return Pairs(order, angle, length)
+
+
 @inlined
 def _arc(distance: float, half: float, back: float, ahead: float) -> tuple[float, float]:
     """Cut (back, ahead), how far one may turn either way, to an arc |φ - ψ| <= half with φ - ψ = distance now."""
