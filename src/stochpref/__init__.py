@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stochpref.choice import choose as choose
+    from stochpref.comparison import Comparison as Comparison
+    from stochpref.comparison import compare_fits as compare_fits
     from stochpref.demand import Demand as Demand
     from stochpref.demand import Elasticities as Elasticities
     from stochpref.design import DesignEffort as DesignEffort
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "CommonUtility": "models",
+    "Comparison": "comparison",
     "CorruptedUtilityLaw": "laws",
     "Demand": "demand",
     "DesignEffort": "design",
@@ -76,6 +79,7 @@ _HOME = {
     "bisect_utility": "design",
     "check_menus": "design",
     "choose": "choice",
+    "compare_fits": "comparison",
     "consistency": "prediction",
     "estimate_from_signs": "design",
     "fit_maximum_likelihood": "likelihood",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -20,7 +21,6 @@ app = typer.Typer(
     name="stochpref",
     help="Learn the distribution of what customers want from what they bought.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -87,6 +87,16 @@ def exit_codes() -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)
+
+
+@contextmanager
+def warnings_to_stderr() -> Iterator[None]:
+    """Print warnings as messages, without the lines of code that raised them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        yield
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
 
 
 def columns(assignments: list[str]) -> dict[str, str]:

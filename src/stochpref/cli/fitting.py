@@ -6,9 +6,6 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import Budget, Degenerate, Layout, Model, app, columns, exit_codes, without_nan
+from stochpref.cli.application import (
+    Budget,
+    Degenerate,
+    Layout,
+    Model,
+    app,
+    columns,
+    exit_codes,
+    warnings_to_stderr,
+    without_nan,
+)
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -179,7 +186,7 @@ def _fit_heterogeneous(
     model = HeterogeneousUtility(
         random_state=seed, degenerate=degenerate.value, checkpoint=checkpoint, verbose=True, **settings
     )
-    with _warnings_to_stderr():
+    with warnings_to_stderr():
         model.fit(data)
     model.save(out)
     return model
@@ -191,16 +198,6 @@ def _print_fit(content: dict[str, Any], text: str, model: Model, seed: int, as_j
         typer.echo(json.dumps(without_nan({**header, **content}), indent=2))
     else:
         typer.echo(text)
-
-
-@contextmanager
-def _warnings_to_stderr() -> Iterator[None]:
-    """Print warnings of fits as messages, without the lines of code that raised them."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        yield
-    for warning in caught:
-        typer.echo(f"warning: {warning.message}", err=True)
 
 
 @app.command()

@@ -1,0 +1,184 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Which fit to believe: fits beside one another on the data they learned from and on data held out.
+
+Scores are mean log-probabilities of the bundles bought. Under a heterogeneous fit that is the posterior predictive
+probability of a bundle's region; under a common one an observation is honest, and buys the one optimum, or odd, with a
+utility from anywhere on the sphere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.errors import InvalidArgument
+from stochpref.models import CommonUtility, HeterogeneousUtility
+from stochpref.models.shared import check_observations, in_order
+from stochpref.observations import Observations
+from stochpref.posterior.results import observations_of
+from stochpref.prediction import consistency
+
+Array = NDArray[np.float64]
+Fit = CommonUtility | HeterogeneousUtility
+
+
+class Estimate(NamedTuple):
+    """A mean over observations and its standard error."""
+
+    mean: float
+    standard_error: float
+
+
+class FitScores(NamedTuple):
+    """How one fit does.
+
+    name, model : which fit, and of which model.
+    n_observations : that it learned from.
+    explained : share of those that its one best utility explains strictly.
+    loo : leave-one-out log score; None for a common utility, which has no posterior.
+    held_out, held_out_explained : log score and share explained of data held out; None without such data.
+    """
+
+    name: str
+    model: str
+    n_observations: int
+    explained: float
+    loo: Estimate | None
+    held_out: Estimate | None
+    held_out_explained: float | None
+
+
+class Difference(NamedTuple):
+    """How much better the first fit scores than another, observation by observation.
+
+    other : the other fit.
+    measure : "leave-one-out" or "held out".
+    """
+
+    other: str
+    measure: str
+    mean: float
+    standard_error: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison:
+    """Fits beside one another; print it, or read its fields.
+
+    fits : scores of each.
+    differences : of the first fit and each other one, where both score the same observations.
+    n_held_out : observations held out; 0 for none.
+    """
+
+    fits: tuple[FitScores, ...]
+    differences: tuple[Difference, ...]
+    n_held_out: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, as JSON can hold them."""
+        fits = [fit._asdict() for fit in self.fits]
+        for fit in fits:
+            for name in ("loo", "held_out"):
+                fit[name] = None if fit[name] is None else fit[name]._asdict()
+        differences = [difference._asdict() for difference in self.differences]
+        return {"fits": fits, "differences": differences, "n_held_out": self.n_held_out}
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        width = max(5, *(len(fit.name) for fit in self.fits)) + 2
+        heading = f"{'fit':<{width}}{'model':<15}{'T':>8}{'explained':>11}{'leave-one-out':>20}"
+        lines = ["Log score: mean log-probability of a bundle ± standard error; the higher the better", "", heading]
+        if self.n_held_out:
+            lines[-1] += f"{f'{self.n_held_out:,} held out':>20}{'explained':>11}"
+        for fit in self.fits:
+            line = f"{fit.name:<{width}}{fit.model:<15}{fit.n_observations:>8,}{100 * fit.explained:>9.1f} %"
+            line += f"{_shown(fit.loo):>20}"
+            if fit.held_out_explained is not None:
+                line += f"{_shown(fit.held_out):>20}{100 * fit.held_out_explained:>9.1f} %"
+            lines.append(line)
+        lines += ["", *(_verdict(self.fits[0].name, difference) for difference in self.differences)]
+        return "\n".join(lines).rstrip()
+
+
+def _shown(score: Estimate | None) -> str:
+    return "—" if score is None else f"{score.mean:.4f} ± {score.standard_error:.4f}"
+
+
+def _verdict(first: str, difference: Difference) -> str:
+    mean, error = difference.mean, difference.standard_error
+    sizes = f"{abs(mean):.4f} ± {error:.4f} an observation"
+    if not np.isfinite(mean):
+        return f"{difference.measure}: {first} and {difference.other} cannot be compared: one gives a bundle no chance"
+    if abs(mean) <= 2.0 * error:
+        return f"{difference.measure}: no clear difference between {first} and {difference.other} ({sizes})"
+    better, worse = (first, difference.other) if mean > 0 else (difference.other, first)
+    return f"{difference.measure}: {better} is better than {worse} by {sizes}"
+
+
+def compare_fits(fits: Mapping[str, Fit], held_out: Observations | None = None) -> Comparison:
+    """Return fits beside one another.
+
+    Parameters
+    ----------
+    fits : fitted models by name; the first is compared with each other one.
+    held_out : observations that none of them learned from. Without them only leave-one-out scores of heterogeneous fits
+        to the same data can be compared.
+    """
+    if len(fits) < 2:
+        raise InvalidArgument(f"fits must be two or more, by name; received {len(fits)}")
+    if held_out is not None:
+        check_observations(held_out)
+    each = {name: _pointwise(model, held_out) for name, model in fits.items()}
+    scores = tuple(_scores(name, model, each[name], held_out) for name, model in fits.items())
+    first = next(iter(fits))
+    differences = []
+    for other in list(fits)[1:]:
+        for measure, mine in each[first].items():
+            theirs = each[other].get(measure)
+            is_paired = measure == "held out" or fits[first].data_hash_ == fits[other].data_hash_
+            if theirs is not None and is_paired:
+                with np.errstate(invalid="ignore"):
+                    differences.append(Difference(other, measure, *_estimate(mine - theirs)))
+    return Comparison(scores, tuple(differences), 0 if held_out is None else len(held_out))
+
+
+def _pointwise(model: Fit, held_out: Observations | None) -> dict[str, Array]:
+    """Return log scores of single observations by measure."""
+    scores = {}
+    if isinstance(model, HeterogeneousUtility):
+        scores["leave-one-out"] = np.asarray(model.loo().elpd_i.values, np.float64).ravel()
+    if held_out is not None:
+        scores["held out"] = model.log_likelihood(held_out)
+    return scores
+
+
+def _scores(name: str, model: Fit, each: dict[str, Array], held_out: Observations | None) -> FitScores:
+    if isinstance(model, HeterogeneousUtility):
+        kind, utility = "heterogeneous", model.mean_direction_
+        explained = consistency(utility, observations_of(model.posterior_))
+    else:
+        kind, utility, explained = "common", model.utility_, float(model.consistent_.mean())
+    known = None if held_out is None else in_order(utility, model.goods_, held_out.goods)
+    return FitScores(
+        name=name,
+        model=kind,
+        n_observations=model.n_observations_,
+        explained=explained,
+        loo=_estimate(each["leave-one-out"]) if "leave-one-out" in each else None,
+        held_out=_estimate(each["held out"]) if held_out is not None else None,
+        held_out_explained=None if held_out is None or known is None else consistency(known, held_out),
+    )
+
+
+def _estimate(values: Array) -> Estimate:
+    mean = float(np.mean(values))
+    if len(values) < 2 or not np.isfinite(mean):
+        return Estimate(mean, float("nan"))
+    return Estimate(mean, float(np.std(values, ddof=1) / np.sqrt(len(values))))

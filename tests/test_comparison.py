@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Fits beside one another: scores that agree with direct computation, verdicts that name the better fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import stochpref as sp
+from stochpref.cli import app
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # a few draws are enough here
+
+TASTE = np.array([0.7, 0.5, 0.3, -0.4]) / np.linalg.norm([0.7, 0.5, 0.3, -0.4])
+
+
+@pytest.fixture(scope="module")
+def differing() -> tuple[sp.Observations, sp.Observations]:
+    """Customers who differ: 200 to learn from and 100 held out."""
+    data = sp.simulate(sp.VonMisesFisher(TASTE, 4.0), sp.MenuLaw("uniform"), 300, rng=np.random.default_rng(3))
+    return data[:200], data[200:]
+
+
+@pytest.fixture(scope="module")
+def fits(differing: tuple[sp.Observations, sp.Observations]) -> dict[str, object]:
+    learn, _ = differing
+    return {
+        "posterior": sp.HeterogeneousUtility(n_draws=60, n_chains=2, n_effective=0, random_state=0).fit(learn),
+        "common": sp.CommonUtility(random_state=0).fit(learn),
+    }
+
+
+def test_probabilities_of_all_bundles_of_a_menu_sum_to_one() -> None:
+    """Two goods at price 1, a budget of 1: nothing, the first or the second is bought."""
+    crowd = sp.simulate(
+        sp.CorruptedUtilityLaw([0.8, 0.6], 0.2), sp.MenuLaw("uniform"), 50, rng=np.random.default_rng(0)
+    )
+    model = sp.CommonUtility(random_state=0).fit(crowd)
+    every = sp.Observations(np.ones((3, 2)), np.ones(3), [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    assert np.exp(model.log_likelihood(every)).sum() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_common_score_is_the_mixture_of_honest_and_odd(
+    fits: dict[str, object], differing: tuple[sp.Observations, sp.Observations]
+) -> None:
+    model, fresh = fits["common"], differing[1]
+    assert isinstance(model, sp.CommonUtility)
+    anywhere = sp.log_mass(sp.Regions.of(fresh), np.eye(4)[0], 0.0)
+    odd = (200 - model.n_consistent_ + 1) / 202
+    expected = odd * np.exp(anywhere)
+    expected += (1 - odd) * sp.Regions.of(fresh).contains(model.utility_, strict=True)
+    np.testing.assert_allclose(np.exp(model.log_likelihood(fresh)), expected, rtol=1e-10)
+
+
+def test_customers_who_differ_are_told_from_one_common_utility(
+    fits: dict[str, object], differing: tuple[sp.Observations, sp.Observations]
+) -> None:
+    found = sp.compare_fits(fits, differing[1])  # type: ignore[arg-type]
+    posterior, common = found.fits
+    assert posterior.held_out is not None
+    assert common.held_out is not None
+    assert common.loo is None
+    assert posterior.held_out.mean == pytest.approx(fits["posterior"].score(differing[1]))  # type: ignore[attr-defined]
+    (difference,) = found.differences
+    assert difference.measure == "held out"
+    assert difference.mean == pytest.approx(posterior.held_out.mean - common.held_out.mean)
+    assert difference.mean > 2 * difference.standard_error
+    assert "posterior is better than common" in str(found)
+    assert json.loads(json.dumps(found.as_dict()))["n_held_out"] == 100
+
+
+def test_leave_one_out_is_paired_only_on_the_same_data(
+    fits: dict[str, object], differing: tuple[sp.Observations, sp.Observations]
+) -> None:
+    learn, fresh = differing
+    settings = {"n_draws": 60, "n_chains": 2, "n_effective": 0, "random_state": 1}
+    alike = sp.HeterogeneousUtility((50.0, 60.0), **settings).fit(learn)  # type: ignore[arg-type]
+    other = sp.HeterogeneousUtility(**settings).fit(fresh)  # type: ignore[arg-type]
+    found = sp.compare_fits({"free": fits["posterior"], "alike": alike, "other": other})  # type: ignore[dict-item]
+    assert [(d.other, d.measure) for d in found.differences] == [("alike", "leave-one-out")]
+    assert "free is better than alike" in str(found)
+
+
+def test_one_fit_is_refused(fits: dict[str, object]) -> None:
+    with pytest.raises(sp.InvalidArgument, match="two or more"):
+        sp.compare_fits({"posterior": fits["posterior"]})  # type: ignore[dict-item]
+
+
+def test_command(fits: dict[str, object], differing: tuple[sp.Observations, sp.Observations], tmp_path: Path) -> None:
+    for name, model in fits.items():
+        model.save(tmp_path / name)  # type: ignore[attr-defined]
+    sp.write_observations(differing[1], tmp_path / "later.csv")
+    folders = [str(tmp_path / name) for name in fits]
+    words = ["compare", *folders, "--held-out", str(tmp_path / "later.csv")]
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0, shown.output
+    assert "100 held out" in shown.stdout
+    content = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert [fit["model"] for fit in content["fits"]] == ["heterogeneous", "common"]
+    twice = CliRunner().invoke(app, ["compare", folders[1], folders[1]])
+    assert twice.exit_code == 2
+    assert "different fits" in twice.output
