@@ -28,8 +28,11 @@ ORDER = [
     "demand",
     "fits",
     "models",
+    "comparison",
     "design",
     "guarantees",
+    "plots",
+    "report",
     "reproduce",
     "cli",
 ]
