@@ -173,6 +173,30 @@ def test_simulate_writes_data_and_truth(tmp_path, model, law, suffix, layout):
     assert out.read_bytes() == first
 
 
+def test_simulate_takes_names_of_goods(tmp_path):
+    numbered, named = tmp_path / "a.csv", tmp_path / "b.csv"
+    run("simulate", "--observations", 20, "--goods", 2, "--out", numbered)
+    assert run("simulate", "--observations", 20, "--goods", "tea, rum", "--out", named).exit_code == 0
+    first, second = sp.read_observations(numbered), sp.read_observations(named)
+    assert second.goods == ("tea", "rum")
+    np.testing.assert_array_equal(first.bundles, second.bundles)
+
+
+def test_split_holds_a_share_out(tmp_path):
+    run("simulate", "--observations", 50, "--goods", 2, "--out", tmp_path / "all.csv")
+    parts = tmp_path / "new" / "learn.csv", tmp_path / "new" / "later.parquet"
+    shown = run("split", tmp_path / "all.csv", "--share", 0.3, "--out", parts[0], "--held-out", parts[1])
+    assert shown.exit_code == 0, shown.output
+    learn, later = (sp.read_observations(part) for part in parts)
+    assert (len(learn), len(later)) == (35, 15)
+    whole = sp.read_observations(tmp_path / "all.csv")
+    both = np.concatenate([learn.prices, later.prices])
+    np.testing.assert_array_equal(np.sort(both, axis=0), np.sort(whole.prices, axis=0))
+    for share in (0, 1, 0.001, -2):
+        refused = run("split", tmp_path / "all.csv", "--share", share, "--out", parts[0], "--held-out", parts[1])
+        assert (refused.exit_code, "--share" in refused.stderr) == (2, True)
+
+
 def test_an_interrupt_exits_with_130(good_file, monkeypatch):
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

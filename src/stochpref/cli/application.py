@@ -13,12 +13,27 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from stochpref import __version__
 from stochpref.errors import InvalidArgument, StochprefError
 
+_MOST_GOODS = 10**6
+_IN_ORDER = (
+    "demo", "check", "simulate", "split", "fit", "summary", "predict", "report", "compare", "design", "reproduce",
+)  # fmt: skip
+
+
+class _Commands(TyperGroup):
+    """Lists commands in the order of use."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=_IN_ORDER.index)
+
+
 app = typer.Typer(
     name="stochpref",
+    cls=_Commands,
     help="Learn the distribution of what customers want from what they bought.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -108,6 +123,22 @@ def columns(assignments: list[str]) -> dict[str, str]:
             raise InvalidArgument(f"--column must be OURS=YOURS, such as price=cost; received {assignment!r}")
         mapping[ours.strip()] = yours.strip()
     return mapping
+
+
+def good_names(text: str, option: str) -> tuple[str, ...]:
+    """Return the goods that an option names, or numbers: ``tea,milk`` or ``2``; at least two."""
+    count = text.strip()
+    if count.isdigit() and int(count) > _MOST_GOODS:
+        raise InvalidArgument(f"{option} must be at most {_MOST_GOODS:,}; received {count}")
+    names = tuple(f"good{i + 1}" for i in range(int(count))) if count.isdigit() else tuple(split(text))
+    if len(names) < 2:
+        raise InvalidArgument(f"{option} must be two or more: a number, or names separated by commas; received {text!r}")
+    return names
+
+
+def split(text: str) -> list[str]:
+    """Return what commas separate."""
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def without_nan(value: Any) -> Any:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Commands about data: audit a file, simulate a market."""
+"""Commands about data: audit a file, simulate a market, hold some purchases out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import Budget, Layout, Model, app, columns, exit_codes, without_nan
+from stochpref.cli.application import Budget, Layout, Model, app, columns, exit_codes, good_names, without_nan
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def check(
 def simulate(
     out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet; folders are made as needed.")],
     observations: Annotated[int, typer.Option(help="Number of customers.", min=1, max=10**9)] = 1000,
-    goods: Annotated[int, typer.Option(help="Number of goods.", min=2, max=10**6)] = 5,
+    goods: Annotated[str, typer.Option(help="Their number, or names: tea,milk,rum.")] = "5",
     model: Annotated[Model, typer.Option(help="Customers who differ, or one utility and some odd customers.")] = (
         Model.heterogeneous
     ),
@@ -109,17 +109,21 @@ def simulate(
     \b
     Examples:
       stochpref simulate --observations 1000 --goods 5 --seed 0 --out demo/purchases.csv
+      stochpref simulate --goods tea,milk,rum --concentration 10 --out shop.csv
       stochpref simulate --model common --corruption 0.2 --law discrete --out odd.parquet
     """  # noqa: D301
     with exit_codes():
         import numpy as np  # noqa: PLC0415
 
         from stochpref import laws  # noqa: PLC0415
+        from stochpref.observations import Menus  # noqa: PLC0415
         from stochpref.readers.writing import replacing, write_observations  # noqa: PLC0415
 
-        rng = np.random.default_rng(seed)
-        utility_law, truth = _draw_law(model, goods, concentration, corruption, rng)
-        data = laws.simulate(utility_law, laws.MenuLaw(law.value), observations, rng=rng)
+        rng, names = np.random.default_rng(seed), good_names(goods, "--goods")
+        utility_law, truth = _draw_law(model, len(names), concentration, corruption, rng)
+        drawn = laws.MenuLaw(law.value).sample(observations, len(names), rng=rng)
+        menus = Menus(drawn.prices, drawn.budgets, goods=names)
+        data = laws.simulate(utility_law, menus, observations, rng=rng)
         truth = {
             "version": __version__,
             "seed": seed,
@@ -136,6 +140,45 @@ def simulate(
             stream.write(json.dumps(truth, indent=2).encode() + b"\n")
         typer.echo(f"wrote {out} ({len(data):,} observations of {data.n_goods:,} goods, seed {seed})", err=True)
         typer.echo(f"wrote {beside} (the truth behind them)", err=True)
+
+
+@app.command(name="split")
+def split_purchases(
+    file: Annotated[Path, typer.Argument(help="Purchases, as `stochpref check` reads them.", metavar="FILE")],
+    out: Annotated[Path, typer.Option(help="File for the purchases to learn from, .csv or .parquet.")],
+    held_out: Annotated[Path, typer.Option(help="File for those to hold out.")],
+    share: Annotated[float, typer.Option(help="To hold out, between 0 and 1.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same split.", min=0)] = 0,
+    layout: Annotated[Layout, typer.Option(help="As in check.")] = Layout.auto,
+    column: Annotated[list[str] | None, typer.Option(help="As in check.", metavar="OURS=YOURS")] = None,
+    budget: Annotated[Budget, typer.Option(help="As in check.")] = Budget.stated,
+    cap: Annotated[float, typer.Option(help="As in check.")] = 1.0,
+) -> None:
+    """Split purchases at random: some to learn from, some to test on.
+
+    \b
+    Example:
+      stochpref split purchases.csv --share 0.2 --out learn.csv --held-out later.csv
+    """  # noqa: D301
+    with exit_codes():
+        import numpy as np  # noqa: PLC0415
+
+        from stochpref.readers import read_observations  # noqa: PLC0415
+        from stochpref.readers.writing import write_observations  # noqa: PLC0415
+
+        data = read_observations(
+            file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap
+        )
+        n_held = round(share * len(data)) if 0.0 < share < 1.0 else 0
+        if not 0 < n_held < len(data):
+            raise InvalidArgument(
+                f"--share must leave at least one of {len(data):,} observations on each side; received {share:g}"
+            )
+        order = np.random.default_rng(seed).permutation(len(data))
+        for path, rows in ((out, np.sort(order[n_held:])), (held_out, np.sort(order[:n_held]))):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_observations(data[rows], path)
+            typer.echo(f"wrote {path} ({len(rows):,} observations, seed {seed})", err=True)
 
 
 def _draw_law(

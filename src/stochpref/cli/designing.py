@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import app, exit_codes, without_nan
+from stochpref.cli.application import app, exit_codes, good_names, split, without_nan
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def menus(
         names, direction, kappa = _belief(goods, fit, concentration)
         limits = MenuLimits(
             budget=_budget(budget), lowest_price=lowest_price, highest_price=highest_price, price_step=price_step,
-            always_offered=True if always == "all" else _split(always),
+            always_offered=True if always == "all" else split(always),
         )  # fmt: skip
         found = optimal_menus(
             names, batch, rng=np.random.default_rng(seed), mean_direction=direction, concentration=kappa,
@@ -151,10 +151,6 @@ def check(
                 typer.echo(f"law: all goods wanted alike, concentration {kappa:g}; --fit or --direction says otherwise")
 
 
-def _split(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _belief(
     goods: str, fit: Path | None, concentration: float | None
 ) -> tuple[tuple[str, ...], NDArray[np.float64] | None, float]:
@@ -162,9 +158,7 @@ def _belief(
     if fit is None:
         if not goods:
             raise InvalidArgument("--goods is missing; give their number or names, or a fit with --fit")
-        count = goods.strip()
-        names = tuple(f"good{i + 1}" for i in range(int(count))) if count.isdigit() else tuple(_split(goods))
-        return names, None, 5.0 if concentration is None else concentration
+        return good_names(goods, "--goods"), None, 5.0 if concentration is None else concentration
     from stochpref.models import CommonUtility, load_fit  # noqa: PLC0415
 
     fitted = load_fit(fit)
@@ -172,7 +166,7 @@ def _belief(
         raise InvalidArgument(
             f"--fit must be a heterogeneous fit; {fit} holds one common utility, which has no spread to design for"
         )
-    if goods and tuple(_split(goods)) != tuple(fitted.goods_) and goods.strip() != str(len(fitted.goods_)):
+    if goods and tuple(split(goods)) != tuple(fitted.goods_) and goods.strip() != str(len(fitted.goods_)):
         raise InvalidArgument(f"--goods differ from those of the fit, {', '.join(fitted.goods_)}; leave --goods out")
     kappa = float(fitted.concentration_) if concentration is None else concentration
     return tuple(fitted.goods_), fitted.mean_direction_, kappa
@@ -182,7 +176,7 @@ def _direction(text: str, n_goods: int) -> NDArray[np.float64]:
     import numpy as np  # noqa: PLC0415
 
     try:
-        values = np.array([float(part) for part in _split(text)]) if text else np.ones(n_goods)
+        values = np.array([float(part) for part in split(text)]) if text else np.ones(n_goods)
     except ValueError:
         raise InvalidArgument(f"--direction must be numbers separated by commas; received {text!r}") from None
     if values.shape != (n_goods,) or not np.any(values):
