@@ -132,7 +132,9 @@ def good_names(text: str, option: str) -> tuple[str, ...]:
         raise InvalidArgument(f"{option} must be at most {_MOST_GOODS:,}; received {count}")
     names = tuple(f"good{i + 1}" for i in range(int(count))) if count.isdigit() else tuple(split(text))
     if len(names) < 2:
-        raise InvalidArgument(f"{option} must be two or more: a number, or names separated by commas; received {text!r}")
+        raise InvalidArgument(
+            f"{option} must be two or more: a number, or names separated by commas; received {text!r}"
+        )
     return names
 
 
