@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -74,7 +73,6 @@ def test_purchases_of_a_menu_have_probability_one(rng):
 
 
 def test_figures_are_drawn(small_figure_2, monkeypatch, tmp_path):
-    pytest.importorskip("matplotlib")
     # Few directions, none that regions turn away from: those masses are dear.
     monkeypatch.setattr(figure1, "circle_grid", lambda size=24: _near(_circle(size), 2, size))
     monkeypatch.setattr(figure1, "sphere_grid", lambda size=90: _near(_sphere(size), 3, size))
@@ -96,15 +94,6 @@ _circle, _sphere = figure1.circle_grid, figure1.sphere_grid
 
 def _near(grid, n, size):
     return grid if size > 100 else grid[grid @ figure1.DIRECTIONS[n] > 0.3]
-
-
-def test_missing_library_names_the_extra(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(drawing.MissingExtra, match=r"stochpref\[plots\]"):
-        drawing.pyplot()
-    shown = CliRunner().invoke(cli.app, ["reproduce", "figure2", "--out", str(tmp_path)])
-    assert shown.exit_code == 2
-    assert "stochpref[plots]" in shown.stderr
 
 
 def test_guarantees_command(monkeypatch, tmp_path):

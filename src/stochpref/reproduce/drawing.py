@@ -7,27 +7,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stochpref.errors import StochprefError
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class MissingExtra(StochprefError, ImportError):
-    """An optional library is not installed; the message names the extra that brings it."""
-
-
 def pyplot() -> Any:
-    """Return matplotlib's pyplot with a backend that needs no display.
+    """Return matplotlib's pyplot with a backend that needs no display."""
+    import matplotlib as mpl  # noqa: PLC0415
 
-    Raises
-    ------
-    MissingExtra : matplotlib is not installed.
-    """
-    try:
-        import matplotlib as mpl  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtra("figures need matplotlib; install the extra: pip install 'stochpref[plots]'") from None
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref import plots
 from stochpref.laws import MenuLaw, VonMisesFisher, simulate
 from stochpref.mass.exact import exact_log_mass
 from stochpref.regions import Regions
@@ -29,6 +30,7 @@ Array = NDArray[np.float64]
 CONCENTRATION, BOUNDS = 4.0, (1.0, 10.0)
 N_CUSTOMERS = {2: 12, 3: 12}
 DIRECTIONS = {2: np.array([0.8, 0.6]), 3: np.array([0.62, 0.45, 0.6428])}
+GOODS = ("good 1", "good 2", "good 3")
 _N_OUTLINES = 5
 
 
@@ -105,9 +107,8 @@ def draw(seed: int = 0) -> tuple[Figure, dict[str, Any]]:
     ]
     _draw_arcs(axes[0], flat)
     _draw_circle_density(axes[1], flat)
-    view = _view(round_.truth)
-    _draw_polygons(figure, axes[2], round_, view)
-    _draw_sphere_density(figure, axes[3], round_, view)
+    _draw_polygons(axes[2], round_)
+    _draw_sphere_density(figure, axes[3], round_)
     return figure, {"seed": seed, "circle": _numbers(flat), "sphere": _numbers(round_)}
 
 
@@ -143,23 +144,16 @@ def _numbers(panel: Panel) -> dict[str, Any]:
 
 
 def _draw_arcs(axis: Axes, panel: Panel) -> None:
-    """Draw each customer's region as an arc on a ring of its own."""
-    angles = np.linspace(0, 2 * np.pi, 2881)
-    inside = panel.regions.contains(np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    """Draw each customer's region as an arc on a ring of its own, and the direction that explains most."""
+    plots.circle(panel.regions, GOODS[:2], axis)
     count = len(panel.regions)
-    for t in range(count):
-        axis.plot(angles, np.where(inside[:, t], 1.0 + t / count, np.nan), color="0.25", lw=2.6, solid_capstyle="butt")
     best = float(np.arctan2(panel.best[1], panel.best[0]))
     axis.plot([best, best], [0, 2.05], "k--", lw=1.5)
     axis.annotate(
         f"explains {panel.n_explained} of {count}", (best, 2.05), (4, 4), textcoords="offset points", fontsize=9,
         annotation_clip=False,
     )  # fmt: skip
-    axis.set(ylim=(0, 2.08), yticks=[])
     axis.set_title(f"Two goods: {count} customers, one ring each", fontsize=11)
-    axis.set_xticks(np.radians([0, 90, 180, 270]), ["good 1", "good 2", "not 1", "not 2"])
-    axis.spines["polar"].set_visible(False)
-    axis.grid(visible=False)
 
 
 def _draw_circle_density(axis: Axes, panel: Panel) -> None:
@@ -176,64 +170,21 @@ def _draw_circle_density(axis: Axes, panel: Panel) -> None:
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _view(centre: Array) -> Array:
-    """Return a (3, 3) frame whose last row looks at a direction, the third good pointing up."""
-    up = np.array([0.0, 0.0, 1.0]) - centre[2] * centre
-    up /= np.linalg.norm(up)
-    return np.stack([np.cross(up, centre), up, centre])
-
-
-def _front(view: Array, size: int = 401) -> tuple[Array, Array, Array]:
-    """Return a square of points of the visible half, and the directions they stand for; NaN outside the rim."""
-    x, y = np.meshgrid(np.linspace(-1, 1, size), np.linspace(-1, 1, size))
-    depth = np.sqrt(np.where(x**2 + y**2 <= 1, np.maximum(1 - x**2 - y**2, 0.0), np.nan))
-    return x, y, np.stack([x, y, depth], axis=-1) @ view
-
-
-def _draw_globe(axis: Axes, view: Array) -> None:
-    """Draw the rim and where the goods point."""
-    t = np.linspace(0, 2 * np.pi, 400)
-    axis.plot(np.cos(t), np.sin(t), color="k", lw=1)
-    for i in range(3):
-        x, y, depth = view @ np.eye(3)[i]
-        if depth > 0:
-            axis.plot(x, y, "k.", ms=4)
-            axis.annotate(
-                f"good {i + 1}", (x, y), (5, 5), textcoords="offset points", fontsize=8,
-                bbox={"fc": "w", "ec": "none", "pad": 0.8, "alpha": 0.8},
-            )  # fmt: skip
-    axis.set(aspect="equal", xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))
-    axis.set_axis_off()
-
-
-def _draw_polygons(figure: Figure, axis: Axes, panel: Panel, view: Array) -> None:
+def _draw_polygons(axis: Axes, panel: Panel) -> None:
     """Shade how many customers each visible direction satisfies; outline the regions of the first few."""
-    x, y, u = _front(view)
-    is_seen = np.isfinite(u[..., 0])
+    plots.sphere(panel.regions, GOODS, panel.truth, axis, n_outlines=_N_OUTLINES)
     count = len(panel.regions)
-    shares = np.full(x.shape, np.nan)
-    shares[is_seen] = panel.regions.contains(u[is_seen]).sum(axis=1)
-    levels = np.arange(-0.5, panel.n_explained + 1)
-    shade = axis.contourf(x, y, shares, levels=levels, cmap="Greys", vmax=1.8 * panel.n_explained)
-    for t in range(_N_OUTLINES):
-        matrix, right = panel.regions.inequalities(t)
-        beyond = np.full(x.shape, np.nan)
-        beyond[is_seen] = np.max(u[is_seen] @ matrix.T - right, axis=1)
-        style = ("-", "--", "-.", ":", (0, (6, 2, 1, 2, 1, 2)))[t % 5]
-        axis.contour(x, y, beyond, levels=[0.0], colors="k", linewidths=1.4, linestyles=[style])
-    best = view @ panel.best
+    best = plots.face(panel.truth) @ panel.best
     axis.plot(*best[:2], "k*", ms=13, mfc="w", label=f"explains {panel.n_explained} of {count}")
-    _draw_globe(axis, view)
     axis.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(-0.08, -0.13))
     axis.set_title(f"Three goods: {count} customers, {_N_OUTLINES} outlined", fontsize=11)
-    bar = figure.colorbar(shade, ax=axis, shrink=0.7, ticks=range(panel.n_explained + 1))
-    bar.set_label("customers explained")
 
 
-def _draw_sphere_density(figure: Figure, axis: Axes, panel: Panel, view: Array) -> None:
+def _draw_sphere_density(figure: Figure, axis: Axes, panel: Panel) -> None:
     from scipy.interpolate import RBFInterpolator  # noqa: PLC0415
 
-    x, y, u = _front(view, 141)
+    view = plots.face(panel.truth)
+    x, y, u = plots.front(view, 141)
     is_seen = np.isfinite(u[..., 0])
     smooth = RBFInterpolator(panel.directions, np.log(panel.density + 1e-12), neighbors=30)
     density = np.full(x.shape, np.nan)
@@ -242,7 +193,7 @@ def _draw_sphere_density(figure: Figure, axis: Axes, panel: Panel, view: Array) 
     best, truth = view @ panel.best, view @ panel.truth
     axis.plot(*best[:2], "k*", ms=12, mfc="w", label="most explained")
     axis.plot(*truth[:2], "kX", ms=9, mfc="w", label="true μ")
-    _draw_globe(axis, view)
+    plots.globe(view, GOODS, axis)
     axis.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(-0.08, -0.13))
     axis.set_title("The posterior they give", fontsize=11)
     bar = figure.colorbar(shade, ax=axis, shrink=0.7)
