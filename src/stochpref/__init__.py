@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from stochpref.readers import write_menus as write_menus
     from stochpref.readers import write_observations as write_observations
     from stochpref.regions import Regions as Regions
+    from stochpref.report import write_report as write_report
 
 _HOME = {
     "CommonUtility": "models",
@@ -93,6 +94,7 @@ _HOME = {
     "simulate": "laws",
     "write_menus": "readers",
     "write_observations": "readers",
+    "write_report": "report",
 }
 
 __version__ = "0.1.0"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from stochpref.classification import ABOVE, ABSENT, AT, DEGENERATE, KIND_NAMES, SLACK, TIGHT, classify
 
-_KIND_MEANING = {
+KIND_MEANING = {
     "slack": "money left over: what was not bought is not wanted",
     "pivot": "all spent, one good bought in part: it fixes the shadow price",
     "tight": "all spent on whole goods: the best value for money was bought",
@@ -62,18 +63,20 @@ class Audit:
             count = self.kinds[name]
             if count or name != "degenerate":
                 share = 100 * count / self.n_observations
-                lines.append(f"  {name:<11}{count:>9,} {share:>6.1f} %   {_KIND_MEANING[name]}")
-        lines += ["", *(f"  {label:<20}{value}" for label, value in self._facts())]
-        warnings = self._warnings()
+                lines.append(f"  {name:<11}{count:>9,} {share:>6.1f} %   {KIND_MEANING[name]}")
+        lines += ["", *(f"  {label:<20}{value}" for label, value in self.facts())]
+        warnings = self.warnings()
         if warnings:
             lines += ["", *(f"  ! {warning}" for warning in warnings)]
         return "\n".join(lines)
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what to know first, as pairs of a label and its value in words."""
+        spent = f"{100 * self.spent_share:.1f} % of the budget, on average"
         facts = [
-            ("prices", f"{self.price_range[0]:,.6g} to {self.price_range[1]:,.6g}"),
-            ("budgets", f"{self.budget_range[0]:,.6g} to {self.budget_range[1]:,.6g}"),
-            ("money spent", f"{100 * self.spent_share:.1f} % of the budget, on average"),
+            ("prices", _between(self.price_range, "no good is on offer")),
+            ("budgets", _between(self.budget_range, "none")),
+            ("money spent", spent if math.isfinite(self.spent_share) else "nobody has a budget above 0"),
             ("identical rows", f"{self.n_identical_rows:,}"),
         ]
         if self.n_repeated_customers is not None:
@@ -82,7 +85,8 @@ class Audit:
             facts.append(("not always offered", f"{self.sometimes_absent:,} goods are missing from some menus"))
         return facts
 
-    def _warnings(self) -> list[str]:
+    def warnings(self) -> list[str]:
+        """Return what a careful analyst would look into, and what to do about it."""
         warnings = []
         if self.degenerate_rows:
             warnings.append(
@@ -106,6 +110,10 @@ class Audit:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _between(ends: tuple[float, float], otherwise: str) -> str:
+    return f"{ends[0]:,.6g} to {ends[1]:,.6g}" if math.isfinite(ends[0]) else otherwise
 
 
 def _some(items: tuple[object, ...]) -> str:

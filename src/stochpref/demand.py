@@ -181,15 +181,19 @@ def angles_at(quantiles: Array, n_goods: int, concentration: float) -> Array:
     return result
 
 
-def utilities_at(crowd: Crowd, mean_direction: Array, concentration: float) -> Array:
-    """Return the utilities (customers, n) of the crowd under one law."""
-    theta = angles_at(crowd.quantile, len(crowd.centre), concentration)
+def turned(crowd: Crowd, mean_direction: Array, theta: Array) -> Array:
+    """Return the utilities (customers, n) at angles θ (customers,) from a mean direction."""
     # The smallest rotation that takes the centre to μ, applied to vectors orthogonal to the centre.
     both = crowd.centre + mean_direction
-    turned = crowd.tangent - np.outer(
+    across = crowd.tangent - np.outer(
         crowd.tangent @ mean_direction, both / max(1.0 + float(crowd.centre @ mean_direction), 1e-12)
     )
-    return np.cos(theta)[:, None] * mean_direction + np.sin(theta)[:, None] * turned
+    return np.cos(theta)[:, None] * mean_direction + np.sin(theta)[:, None] * across
+
+
+def utilities_at(crowd: Crowd, mean_direction: Array, concentration: float) -> Array:
+    """Return the utilities (customers, n) of the crowd under one law."""
+    return turned(crowd, mean_direction, angles_at(crowd.quantile, len(crowd.centre), concentration))
 
 
 @compiled

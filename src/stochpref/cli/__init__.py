@@ -11,6 +11,7 @@ from stochpref.cli import comparing as comparing
 from stochpref.cli import data as data
 from stochpref.cli import designing as designing
 from stochpref.cli import fitting as fitting
+from stochpref.cli import reporting as reporting
 from stochpref.cli import reproducing as reproducing
 from stochpref.cli import trials as trials
 from stochpref.cli.application import app as app

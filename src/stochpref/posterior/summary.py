@@ -131,6 +131,8 @@ def judge_convergence(found: Diagnostics, n_effective: int, status: str) -> tupl
             "use sampler='gibbs'"
         )
     trust = f"R-hat at most {found.worst_r_hat:.3f}, at least {found.fewest_effective:,.0f} effective draws"
+    if not np.isfinite(found.worst_r_hat):
+        trust = "too few draws, or draws that do not vary, for R-hat"
     if found.pareto_k is not None:
         trust = f"Pareto k {found.pareto_k:.2f}, {found.fewest_effective:,.0f} effective draws"
     if found.reaches(n_effective):
@@ -140,7 +142,7 @@ def judge_convergence(found: Diagnostics, n_effective: int, status: str) -> tupl
         "max_seconds": "its time was up",
         "max_draws": "max_draws was reached",
     }.get(status, "no more draws were asked for")
-    agrees = found.worst_r_hat < RHAT_LIMIT
+    agrees = not found.worst_r_hat >= RHAT_LIMIT
     return False, (
         f"NOT CONVERGED: {trust}, {'fewer than the' if agrees else 'with R-hat above 1.01; wanted'} {n_effective:,} "
         f"effective draws, and {stopped}; allow more draws or time, or another sampler"

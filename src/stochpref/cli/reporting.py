@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The command that turns a fit into a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stochpref import __version__
+from stochpref.cli.application import app, exit_codes
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A fit that `stochpref fit` wrote.", metavar="FIT")],
+    out: Annotated[Path, typer.Option(help="The page to write, .html.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print path and size as JSON.")] = False,
+) -> None:
+    """Write a fit as one page: verdict, data, wants, trust, demand, and a what-if with sliders.
+
+    The page opens in any browser, from disk and without a network: send it, print it, keep it.
+
+    \b
+    Examples:
+      stochpref report fit/
+      stochpref report fit/ --out report.html --title "Dairy, spring 2026"
+    """  # noqa: D301
+    with exit_codes():
+        from stochpref.models import load_fit  # noqa: PLC0415
+        from stochpref.report import write_report  # noqa: PLC0415
+
+        path = write_report(load_fit(folder), out, title=title)
+        size = path.stat().st_size
+        if as_json:
+            typer.echo(json.dumps({"version": __version__, "path": str(path), "bytes": size}, indent=2))
+        else:
+            typer.echo(str(path))
+        typer.echo(f"wrote {path} ({size / 1e6:.1f} MB)", err=True)

@@ -1,0 +1,285 @@
+"use strict";
+// The what-if. Customers' utilities are made as stochpref.demand makes them, from the draws embedded in the page, and
+// each customer buys by the rule of stochpref.choose: goods worth having, in falling order of utility per unit of
+// money, up to their caps, until the money is spent.
+(() => {
+  const market = JSON.parse(document.getElementById("market").textContent);
+  const n = market.goods.length, nDraws = market.draws, nCustomers = market.customers;
+  const caps = market.caps.map((cap) => (cap === null ? Infinity : cap));
+  const all = (selector, home = document) => Array.from(home.querySelectorAll(selector));
+  const find = (id) => document.getElementById(id);
+
+  function unpack(text) {
+    const raw = atob(text), bytes = new Uint8Array(raw.length);
+    for (let k = 0; k < raw.length; k++) bytes[k] = raw.charCodeAt(k);
+    return new Float64Array(bytes.buffer);
+  }
+
+  // (draws × customers, n): u = cos θ μ + sin θ v, v the tangent turned by the smallest rotation from centre to μ.
+  function makeUtilities() {
+    const centre = unpack(market.centre), mu = unpack(market.directions);
+    const tangent = unpack(market.tangents), angle = unpack(market.angles);
+    const utilities = new Float64Array(nDraws * nCustomers * n);
+    for (let s = 0, out = 0; s < nDraws; s++) {
+      let along = 1;
+      for (let i = 0; i < n; i++) along += centre[i] * mu[s * n + i];
+      along = Math.max(along, 1e-12);
+      for (let m = 0; m < nCustomers; m++) {
+        let dot = 0;
+        for (let i = 0; i < n; i++) dot += tangent[m * n + i] * mu[s * n + i];
+        const cos = Math.cos(angle[s * nCustomers + m]), sin = Math.sin(angle[s * nCustomers + m]);
+        for (let i = 0; i < n; i++) {
+          const direction = mu[s * n + i];
+          utilities[out++] = cos * direction + sin * (tangent[m * n + i] - dot * ((centre[i] + direction) / along));
+        }
+      }
+    }
+    return utilities;
+  }
+
+  const heap = new Int32Array(n), worth = new Float64Array(n), bundle = new Float64Array(n), bought = new Int32Array(n);
+  const isBefore = (i, j) => worth[i] > worth[j] || (worth[i] === worth[j] && i < j);
+
+  function sink(k, count) {
+    const good = heap[k];
+    for (let child = 2 * k + 1; child < count; child = 2 * k + 1) {
+      if (child + 1 < count && isBefore(heap[child + 1], heap[child])) child++;
+      if (!isBefore(heap[child], good)) break;
+      heap[k] = heap[child];
+      k = child;
+    }
+    heap[k] = good;
+  }
+
+  // Buy for the customer whose utilities start at `first`: list the goods in `bought`, their quantities in `bundle`, and
+  // return how many. A heap, because as a rule the money is spent long before the last good.
+  function buy(utilities, first, offered, prices, budget) {
+    let count = 0, many = 0, money = budget;
+    const nothing = 1e-12 * budget;
+    for (const i of offered) {
+      const u = utilities[first + i];
+      if (u > 0) { worth[i] = u / prices[i]; heap[count++] = i; }
+    }
+    for (let k = (count >> 1) - 1; k >= 0; k--) sink(k, count);
+    while (count > 0 && money > nothing) {
+      const i = heap[0], cost = prices[i] * caps[i];
+      bought[many++] = i;
+      if (cost > money) { bundle[i] = money / prices[i]; return many; }
+      bundle[i] = caps[i];
+      money -= cost;
+      heap[0] = heap[--count];
+      sink(0, count);
+    }
+    return many;
+  }
+
+  function quantile(sorted, p) {
+    const place = (sorted.length - 1) * p, low = Math.floor(place), high = Math.min(low + 1, sorted.length - 1);
+    return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
+  }
+
+  function interval(values) {
+    let sum = 0;
+    for (const value of values) sum += value;
+    const sorted = Float64Array.from(values).sort();
+    return [sum / values.length, quantile(sorted, market.tails[0]), quantile(sorted, market.tails[1])];
+  }
+
+  // A set of goods as one number: two hashes of 32 and 21 bits, which sets share once in some 10^15 pairs.
+  const hashes = new Int32Array(2 * n);
+  for (let k = 0, state = 1; k < 2 * n; k++) {
+    state = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x6d2b79f5 | 0;
+    hashes[k] = Math.imul(state ^ (state >>> 12), 0x297a2d39);
+  }
+
+  function keyOf(many) {
+    let high = 0, low = 0;
+    for (let k = 0; k < many; k++) { high ^= hashes[2 * bought[k]]; low ^= hashes[2 * bought[k] + 1]; }
+    return (high >>> 0) * 2097152 + (low >>> 11);
+  }
+
+  // What all customers buy: for each good, all goods and revenue (mean, lower, upper); and the most common baskets.
+  function answer(utilities, prices, budget) {
+    const offered = [];
+    for (let i = 0; i < n; i++) if (prices[i] < Infinity) offered.push(i);
+    const demand = Array.from({ length: n }, () => new Float64Array(nDraws));
+    const total = new Float64Array(nDraws), revenue = new Float64Array(nDraws), baskets = new Map();
+    for (let s = 0; s < nDraws; s++) {
+      for (let m = 0; m < nCustomers; m++) {
+        const first = (s * nCustomers + m) * n, many = buy(utilities, first, offered, prices, budget);
+        for (let k = 0; k < many; k++) demand[bought[k]][s] += bundle[bought[k]];
+        const key = keyOf(many), basket = baskets.get(key);
+        if (basket) basket.count++; else baskets.set(key, { first, count: 1 });
+      }
+      for (const i of offered) {
+        demand[i][s] /= nCustomers;
+        total[s] += demand[i][s];
+        revenue[s] += prices[i] * demand[i][s];
+      }
+    }
+    const common = Array.from(baskets.values()).sort((a, b) => b.count - a.count).slice(0, market.baskets);
+    const goodsOf = (first) => Array.from(bought.subarray(0, buy(utilities, first, offered, prices, budget)));
+    const nothing = baskets.get(keyOf(0));
+    return {
+      goods: demand.map(interval), total: interval(total), revenue: interval(revenue),
+      baskets: common.map(({ first, count }) => ({
+        goods: goodsOf(first).sort((a, b) => a - b), share: count / (nDraws * nCustomers),
+      })),
+      nothing: nothing ? nothing.count / (nDraws * nCustomers) : 0,
+    };
+  }
+
+  const shown = (value) => {
+    const size = Math.abs(value);
+    if (size >= 1000) return value.toLocaleString("en", { maximumFractionDigits: 0 });
+    if (size >= 100) return value.toFixed(0);
+    return size >= 10 ? value.toFixed(1) : value.toFixed(size >= 1 ? 2 : 3);
+  };
+  const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+  const hasIntervals = nDraws > 1;
+  const between = (triple) => (hasIntervals ? `${shown(triple[1])} to ${shown(triple[2])}` : "");
+
+  function setText(node, text, value) {
+    node.textContent = text;
+    node.dataset.value = value;
+  }
+
+  function showGood(row, triple, base, scale) {
+    const output = row.querySelector("output");
+    setText(output, shown(triple[0]), triple[0]);
+    output.dataset.lower = triple[1];
+    output.dataset.upper = triple[2];
+    row.querySelector(".range").textContent = between(triple);
+    const part = (value) => `${Math.min(100, Math.max(0, (100 * value) / scale))}%`;
+    const [mean, band, mark] = [row.querySelector(".bar i"), row.querySelector(".bar b"), row.querySelector(".bar u")];
+    mean.style.width = part(triple[0]);
+    band.style.left = part(triple[1]);
+    band.style.width = part(hasIntervals ? triple[2] - triple[1] : 0);
+    mark.style.left = `calc(${part(base)} - 2px)`;
+  }
+
+  function showBaskets(baskets) {
+    const items = baskets.map((basket) => {
+      const item = document.createElement("li");
+      const bar = item.appendChild(document.createElement("span"));
+      bar.className = "bar";
+      bar.appendChild(document.createElement("i")).style.width = `${100 * basket.share}%`;
+      const share = item.appendChild(document.createElement("span"));
+      share.className = "number";
+      setText(share, percent(basket.share), basket.share);
+      const names = item.appendChild(document.createElement("span"));
+      if (!basket.goods.length) names.textContent = "nothing";
+      basket.goods.slice(0, 6).forEach((i, k) => {
+        if (k) names.append(" + ");
+        names.appendChild(document.createElement("bdi")).textContent = market.goods[i];
+      });
+      if (basket.goods.length > 6) names.append(` and ${basket.goods.length - 6} more`);
+      item.dataset.goods = basket.goods.join(" ");
+      return item;
+    });
+    find("baskets").replaceChildren(...items);
+  }
+
+  // A slider from nothing, or a fifth, to three times the usual value, in steps of about a hundredth.
+  function setUp(slider, number, usual, least, move) {
+    const value = usual > 0 ? usual : 1, step = 10 ** (Math.floor(Math.log10(value)) - 2);
+    const digits = Math.max(0, -Math.floor(Math.log10(value)) + 2);
+    const places = (x) => (Math.round(x / step) * step).toFixed(digits);
+    slider.step = step.toFixed(digits);
+    slider.min = least * value > 0 ? places(Math.max(least * value, step)) : "0";
+    slider.max = places(3 * value);
+    const put = (x) => { number.value = x; slider.value = x; number.classList.remove("wrong"); };
+    slider.addEventListener("input", () => { number.value = slider.value; number.classList.remove("wrong"); move(); });
+    number.addEventListener("input", () => {
+      const x = Number(number.value), isRight = number.value !== "" && Number.isFinite(x) && (least > 0 ? x > 0 : x >= 0);
+      number.classList.toggle("wrong", !isRight);
+      if (isRight) { slider.value = x; move(); }
+    });
+    return put;
+  }
+
+  function startPanel() {
+    const utilities = makeUtilities();
+    const rows = all("#rows .line");
+    let base = null, isWaiting = false;
+    const parts = rows.map((row) => {
+      const place = Number(row.dataset.place);
+      const [number, slider] = [row.querySelector("input[type=number]"), row.querySelector("input[type=range]")];
+      const box = row.querySelector("input[type=checkbox]");
+      const put = setUp(slider, number, market.prices[place], 0.2, later);
+      box.addEventListener("change", later);
+      return { row, place, number, slider, box, put };
+    });
+    const putBudget = setUp(find("budget"), find("budget-number"), market.budget, 0, later);
+
+    function later() {
+      if (isWaiting) return;
+      isWaiting = true;
+      requestAnimationFrame(() => { isWaiting = false; update(); });
+    }
+
+    function update() {
+      const prices = new Float64Array(n).fill(Infinity), budget = Number(find("budget-number").value);
+      for (const part of parts) {
+        part.row.classList.toggle("withdrawn", !part.box.checked);
+        part.number.disabled = part.slider.disabled = !part.box.checked;
+        if (part.box.checked) prices[part.place] = Number(part.number.value);
+      }
+      const found = answer(utilities, prices, budget);
+      base = base || found;
+      const scale = Math.max(1e-12, ...found.goods.map((g) => g[2]), ...base.goods.map((g) => g[2]));
+      for (const part of parts) showGood(part.row, found.goods[part.place], base.goods[part.place][0], scale);
+      setText(find("revenue"), shown(found.revenue[0]), found.revenue[0]);
+      setText(find("total"), shown(found.total[0]), found.total[0]);
+      for (const id of ["revenue", "total"]) {
+        find(id).closest("div").querySelector(".range").textContent = between(found[id]);
+        find(id).dataset.lower = found[id][1];
+        find(id).dataset.upper = found[id][2];
+      }
+      const spent = budget > 0 ? found.revenue[0] / budget : 0;
+      setText(find("spent"), percent(spent), spent);
+      setText(find("nothing"), percent(found.nothing), found.nothing);
+      showBaskets(found.baskets);
+    }
+
+    function reset() {
+      for (const part of parts) { part.put(market.prices[part.place]); part.box.checked = market.offered[part.place]; }
+      putBudget(market.budget);
+      update();
+    }
+
+    find("reset").addEventListener("click", reset);
+    find("panel").hidden = false;
+    reset();
+  }
+
+  // Long lists: the first rows show until unfolded; a search shows every row whose name holds the text.
+  function startFolding(list) {
+    const items = list.tagName === "TABLE" ? all("tbody tr", list) : Array.from(list.children);
+    const button = document.querySelector(`[data-unfold="${list.id}"]`);
+    const search = document.querySelector(`[data-filter="${list.id}"]`);
+    let isOpen = false;
+    const show = () => {
+      const wanted = search ? search.value.trim().toLowerCase() : "";
+      items.forEach((item, k) => {
+        const isShown = wanted ? item.textContent.toLowerCase().includes(wanted) : isOpen || k < Number(list.dataset.fold);
+        item.classList.toggle("folded", !isShown);
+      });
+      if (button) button.hidden = wanted !== "";
+    };
+    if (search) search.addEventListener("input", show);
+    if (button) {
+      const closed = button.textContent;
+      button.addEventListener("click", () => {
+        isOpen = !isOpen;
+        button.textContent = isOpen ? "Show fewer" : closed;
+        button.setAttribute("aria-expanded", String(isOpen));
+        show();
+      });
+    }
+    show();
+  }
+
+  all("[data-fold]").forEach(startFolding);
+  startPanel();
+})();

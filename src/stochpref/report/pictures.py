@@ -1,0 +1,207 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The pictures of the page, as SVG in data URIs: nothing to load, and nothing in a picture can run."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref import plots
+from stochpref.models import CommonUtility, HeterogeneousUtility
+from stochpref.posterior.results import group
+from stochpref.regions import Regions, usable_rows
+from stochpref.report.reading import Curve, Reading
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+N_RANKED: Final = 20  # goods that a picture ranks; the table has all
+_RINGS, _ON_GLOBE, _DOTS = 24, 300, 400  # customers and draws that a picture of the sphere can show
+
+
+class Picture(NamedTuple):
+    """A picture, what it shows in words, and what to look for."""
+
+    uri: str
+    alt: str
+    caption: str
+
+
+def picture(
+    draw: Callable[..., Any], alt: str, caption: str, *, size: tuple[float, float], panels: int = 1,
+    projection: str | None = None,
+) -> Picture:  # fmt: skip
+    """Return what `draw` puts on its axes; the same numbers give the same bytes."""
+    from matplotlib import style  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    # The browser sets the text, in its own fonts: those of matplotlib need not know the letters of every name.
+    options: Any = {
+        "svg.fonttype": "none", "svg.hashsalt": "stochpref", "font.size": 9.0, "text.color": plots.INK,
+        "axes.labelcolor": plots.INK, "axes.labelsize": 9.0,
+    }  # fmt: skip
+    with style.context(["default", options]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
+        figure = Figure(figsize=size, layout="constrained")
+        axes = [figure.add_subplot(1, panels, k + 1, projection=projection) for k in range(panels)]
+        draw(*axes)
+        return Picture(_as_uri(figure), alt, caption)
+
+
+def _as_uri(figure: Figure) -> str:
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = stream.getvalue()
+    text = re.sub(r"font: ([^'\";]*?)'DejaVu Sans'[^;\"]*", r"font: \1system-ui, sans-serif", text)
+    return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
+
+
+def common_pictures(reading: Reading) -> dict[str, Any]:
+    """Return the pictures that both models have."""
+    top = reading.order[:N_RANKED]
+    names = [reading.observations.goods[i] for i in top]
+    tall = 0.9 + 0.235 * len(top)
+    more = "" if len(reading.order) <= N_RANKED else f" The {N_RANKED} most wanted of {len(reading.order)} goods."
+    check = reading.check
+    offered = [i for i in top if np.isfinite(check.share[i])]
+    return {
+        "wanted": picture(
+            lambda ax: plots.intervals(names, reading.wanted[top], *_ends(reading.wanted_range, top), ax,
+                                       xlabel="utility of one unit"),
+            "Utility of each good, with intervals", f"What one unit is worth to customers.{more}", size=(4.6, tall),
+        ),
+        "worth": picture(
+            lambda ax: plots.intervals(names, reading.worth[top], *_ends(reading.worth_range, top), ax,
+                                       xlabel="utility per unit of money"),
+            "Utility per unit of money of each good, with intervals",
+            "The same per unit of money, at typical prices: what a customer buys first.", size=(4.6, tall),
+        ),
+        "shares": picture(
+            lambda ax: plots.shares([reading.observations.goods[i] for i in offered], check.share[offered],
+                                    check.share_lower[offered], check.share_upper[offered], ax),
+            "Observed and predicted share of customers who buy each good",
+            "Dots inside their bars: the model buys as customers did.", size=(4.6, 1.1 + 0.235 * len(offered)),
+        ),
+        "sizes": picture(
+            lambda ax: plots.basket_sizes(check.size, check.size_lower, check.size_upper, ax, step=check.size_step),
+            "Observed and predicted number of goods in a basket", "How many different goods customers buy.",
+            size=(4.6, 3.0),
+        ),
+        "curves": [_curve_picture(reading, curve) for curve in reading.curves],
+        "elasticities": picture(
+            lambda ax: plots.elasticities(reading.elasticities, ax),
+            "Heat map of price elasticities",
+            "Change of the demand in the row, in %, for 1 % on the price in the column."
+            + (" A star: the interval excludes zero." if reading.wanted_range is not None else ""),
+            size=_square(len(reading.elasticities.goods)),
+        ) if reading.elasticities.goods else None,
+    }  # fmt: skip
+
+
+def posterior_pictures(model: HeterogeneousUtility, reading: Reading) -> dict[str, Any]:
+    """Return the pictures of a posterior: alikeness, ranks, and the sphere of two or three goods."""
+    posterior = group(model.posterior_, "posterior")
+    directions, concentration = posterior["mean_direction"].values, posterior["concentration"].values
+    pictures: dict[str, Any] = {
+        "alikeness": picture(
+            lambda ax: plots.alikeness(len(model.goods_), concentration, ax),
+            "Distribution of the angle between a customer's utility and the average one",
+            "How far single customers are from the average; dotted, customers who have nothing in common.",
+            size=(4.6, 2.7),
+        ),
+        "ranks": [],
+    }
+    if model.diagnostics_.pareto_k is None and concentration.shape[1] > 1:
+        worst = np.argsort(-np.nan_to_num(model.diagnostics_.r_hat[:-1]), kind="stable")[:2]
+        shown = [("concentration", concentration)] + [(model.goods_[i], directions[:, :, i]) for i in worst]
+        pictures["ranks"] = [
+            picture(
+                lambda ax, values=values, name=name: plots.ranks(values, ax, name=name),
+                f"Rank plot of {plots.label(name)}", "", size=(3.4, 2.3),
+            )
+            for name, values in shown
+        ]  # fmt: skip
+    flat = directions.reshape(-1, directions.shape[2])
+    dots = flat[:: max(len(flat) // _DOTS, 1)]
+    pictures["sphere"] = _sphere(reading, model.mean_direction_, dots, flat)
+    return pictures
+
+
+def utility_pictures(model: CommonUtility, reading: Reading) -> dict[str, Any]:
+    """Return the pictures of a common utility: the certificate, and the sphere of two or three goods."""
+    n_used = model.n_observations_ - model.n_dropped_
+    one = model.utility_[None]
+    return {
+        "certificate": picture(
+            lambda ax: plots.certificate(model.n_consistent_, model.upper_bound_, n_used, ax),
+            "Observations explained, undecided, and odd under every utility", "", size=(6.4, 1.5),
+        ),
+        "sphere": _sphere(reading, model.utility_, one, one),
+    }  # fmt: skip
+
+
+def _sphere(reading: Reading, centre: Array, dots: Array, draws: Array) -> Picture | None:
+    data = reading.observations
+    if data.n_goods not in (2, 3):
+        return None
+    regions = Regions.of(data)
+    regions = regions[usable_rows(regions, "drop")]
+    if data.n_goods == 2:
+        rows = np.arange(0, len(regions), -(-len(regions) // _RINGS))
+        return picture(
+            lambda ax: plots.circle(regions[rows], data.goods, ax, directions=draws),
+            "Regions of some customers as arcs, and the posterior of the mean direction around them",
+            f"A direction is a taste. Each ring is a customer ({len(rows)} of {len(regions):,}): the arc holds the "
+            "tastes that explain the purchase. Outside, in blue: the fit.",
+            size=(4.2, 4.2), projection="polar",
+        )  # fmt: skip
+    rows = np.arange(0, len(regions), -(-len(regions) // _ON_GLOBE))
+
+    def draw(ax: Axes) -> None:
+        plots.sphere(regions[rows], data.goods, centre, ax, directions=dots, n_outlines=3, resolution=161)
+
+    return picture(
+        draw, "How many customers each direction explains, and the posterior of the mean direction as dots",
+        f"A direction is a taste; the darker, the more customers it explains ({len(rows)} of {len(regions):,} counted, "
+        "the first three outlined). Blue dots: the fit.",
+        size=(4.8, 3.8),
+    )  # fmt: skip
+
+
+def _curve_picture(reading: Reading, curve: Curve) -> Picture:
+    at = float(reading.menu.prices[0, curve.good])
+    name = reading.observations.goods[curve.good]
+
+    def draw(left: Axes, right: Axes) -> None:
+        for ax, (mean, lower, upper), word in (
+            (left, curve.demand, "demand"),
+            (right, curve.revenue, "revenue from it"),
+        ):
+            plots.response(curve.prices, mean, lower, upper, ax, ylabel=word, title="", at=at)
+
+    best = curve.best_price
+    edge = best in (curve.prices[0], curve.prices[-1])
+    where = "beyond the prices shown" if edge else f"near {best:.3g}"
+    return picture(
+        draw, f"Demand and revenue of {plots.label(name)} against its price",
+        f"revenue peaks {where}" if curve.revenue[0].max() > 0 else "nobody buys it", size=(4.6, 2.1), panels=2,
+    )  # fmt: skip
+
+
+def _ends(ranges: Array | None, rows: NDArray[np.intp]) -> tuple[Array | None, Array | None]:
+    return (None, None) if ranges is None else (ranges[rows, 0], ranges[rows, 1])
+
+
+def _square(n: int) -> tuple[float, float]:
+    return (1.6 + 0.46 * n, 1.3 + 0.4 * n)

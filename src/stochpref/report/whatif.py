@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The customers behind the what-if of the page, and what they answer.
+
+The page holds the posterior draws and customers of `HeterogeneousUtility.demand` itself: mean directions, angles and
+tangents in double precision, from which it makes the same utilities and buys by the same rule. `answer` is that
+computation on this side, by `choose`; both equal ``model.demand(menu, n_customers=…, n_draws=…)`` up to rounding.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.choice import choose
+from stochpref.demand import Crowd, Market, angles_at, turned
+from stochpref.observations import Menus, Observations
+
+Array = NDArray[np.float64]
+
+MAX_DRAWS: Final = 200
+MAX_CUSTOMERS: Final = 512
+_MOST: Final = 6e6  # utilities of customers and goods that a page can ask at once
+_NOTHING: Final = 1e-12  # of the budget: money left by rounding buys nothing that counts
+N_BASKETS: Final = 8
+LEVEL: Final = 0.9
+
+
+class WhatIf(NamedTuple):
+    """A menu to start from, and who is asked.
+
+    menu : one menu; inf where a good was never on offer.
+    mean_direction : (draws, n).
+    crowd : the customers that all draws share.
+    angle : (draws, customers) between a customer's utility and the mean direction.
+    """
+
+    menu: Menus
+    mean_direction: Array
+    crowd: Crowd
+    angle: Array
+
+
+class Answer(NamedTuple):
+    """What the customers buy: posterior means and intervals over the draws.
+
+    mean, lower, upper : (n,) expected purchases of a customer.
+    buyers : (n,) share of customers who buy some of it.
+    total, revenue : (mean, lower, upper) of all goods together, and of the money spent.
+    baskets : the most common sets of goods, as places, and the share of customers with each.
+    """
+
+    mean: Array
+    lower: Array
+    upper: Array
+    buyers: Array
+    total: tuple[float, float, float]
+    revenue: tuple[float, float, float]
+    baskets: tuple[tuple[tuple[int, ...], float], ...]
+
+
+def sizes(n_goods: int) -> tuple[int, int]:
+    """Return how many customers and draws a page of so many goods asks: fewer where there are many goods."""
+    n_customers = MAX_CUSTOMERS
+    while n_customers > 64 and n_customers * MAX_DRAWS * n_goods > _MOST:
+        n_customers //= 2
+    return n_customers, int(np.clip(_MOST / (n_customers * n_goods), 20, MAX_DRAWS))
+
+
+def typical_menu(observations: Observations) -> Menus:
+    """Return the menu of medians over the menus that offer a good, to four digits; inf where none does."""
+    offered = np.isfinite(observations.prices)
+    prices = np.full(observations.n_goods, np.inf)
+    for i in np.flatnonzero(offered.any(axis=0)):
+        prices[i] = _rounded(np.median(observations.prices[offered[:, i], i]))
+    budget = _rounded(np.median(observations.budgets))
+    return Menus(prices[None], [budget], goods=observations.goods, caps=np.median(observations.caps, axis=0))
+
+
+def of_posterior(market: Market, menu: Menus) -> WhatIf:
+    """Return the what-if of a posterior: all crowds of a market as one."""
+    crowd = Crowd(
+        market.crowds[0].centre,
+        np.concatenate([crowd.quantile for crowd in market.crowds]),
+        np.concatenate([crowd.tangent for crowd in market.crowds]),
+    )
+    n = menu.n_goods
+    angle = np.array([angles_at(crowd.quantile, n, float(kappa)) for kappa in market.concentration])
+    return WhatIf(menu, market.mean_direction, crowd, angle)
+
+
+def of_utility(utility: Array, menu: Menus) -> WhatIf:
+    """Return the what-if of one common utility: a single customer, who is at no angle to it."""
+    return WhatIf(menu, utility[None], Crowd(utility, np.zeros(1), np.zeros((1, utility.size))), np.zeros((1, 1)))
+
+
+def answer(asked: WhatIf, prices: Array, budget: float) -> Answer:
+    """Return what the customers buy at prices (n,), inf where a good is withdrawn, and a budget."""
+    n_draws, n_customers = asked.angle.shape
+    demand, buyers = np.empty((n_draws, prices.size)), np.zeros(prices.size)
+    baskets: Counter[bytes] = Counter()
+    costs = np.where(np.isfinite(prices), prices, 0.0)
+    for s in range(n_draws):
+        utilities = turned(asked.crowd, asked.mean_direction[s], asked.angle[s])
+        bundles = choose(utilities, prices, budget, caps=asked.menu.caps[0])
+        demand[s] = bundles.mean(axis=0)
+        is_bought = bundles * costs > _NOTHING * budget
+        buyers += is_bought.sum(axis=0)
+        baskets.update(row.tobytes() for row in np.packbits(is_bought, axis=1))
+    count = n_draws * n_customers
+    lower, upper = np.quantile(demand, _tails(), axis=0)
+    return Answer(
+        mean=demand.mean(axis=0),
+        lower=lower,
+        upper=upper,
+        buyers=buyers / count,
+        total=_with_interval(demand.sum(axis=1)),
+        revenue=_with_interval(demand @ costs),
+        baskets=_most_common(baskets, prices.size, count),
+    )
+
+
+def as_payload(asked: WhatIf) -> dict[str, Any]:
+    """Return what the page's script needs, as JSON holds it; arrays as base64 of little-endian doubles."""
+    menu = asked.menu
+    known = menu.prices[0][np.isfinite(menu.prices[0])]
+    asking = np.where(np.isfinite(menu.prices[0]), menu.prices[0], _rounded(np.median(known)) if known.size else 1.0)
+    caps = menu.caps[0]
+    return {
+        "prices": asking.tolist(),
+        "offered": np.isfinite(menu.prices[0]).tolist(),
+        "caps": [float(cap) if np.isfinite(cap) else None for cap in caps],
+        "budget": float(menu.budgets[0]),
+        "tails": list(_tails()),
+        "draws": asked.angle.shape[0],
+        "customers": asked.angle.shape[1],
+        "baskets": N_BASKETS,
+        "centre": _packed(asked.crowd.centre),
+        "directions": _packed(asked.mean_direction),
+        "tangents": _packed(asked.crowd.tangent),
+        "angles": _packed(asked.angle),
+    }
+
+
+def _packed(values: Array) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, "<f8").tobytes()).decode()
+
+
+def _tails() -> tuple[float, float]:
+    return 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
+
+
+def _with_interval(values: Array) -> tuple[float, float, float]:
+    lower, upper = np.quantile(values, _tails())
+    return float(values.mean()), float(lower), float(upper)
+
+
+def _most_common(baskets: Counter[bytes], n_goods: int, count: int) -> tuple[tuple[tuple[int, ...], float], ...]:
+    """Return the most common sets; of equally common ones the one met first."""
+    return tuple(
+        (tuple(np.flatnonzero(np.unpackbits(np.frombuffer(key, np.uint8), count=n_goods)).tolist()), number / count)
+        for key, number in baskets.most_common(N_BASKETS)
+    )
+
+
+def _rounded(value: Any) -> float:
+    return float(f"{float(value):.4g}")

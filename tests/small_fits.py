@@ -1,0 +1,63 @@
+"""Small fits that the tests of the report share, made once."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+import numpy as np
+
+import stochpref as sp
+from stochpref.report import page
+
+HOSTILE = (
+    "<script>document.title = 'owned'</script>",
+    '"><img src=x onerror="document.title=\'owned\'">',
+    "</script><!-- '--> \\u003c {{ 7 * 7 }}",
+    "🍎 and 👨‍👩‍👧",
+    "עברית \u202eתה\u2066",
+    "x" * 10_000,
+    "$\\frac{1}{0$ 100 %\n&amp;",
+    "' onfocus='document.title=1' autofocus x='",
+)
+
+
+def purchases(n: int, size: int, *, seed: int = 0, is_common: bool = False, goods: tuple[str, ...] | None = None):
+    rng = np.random.default_rng(seed)
+    direction = np.linspace(1.0, -0.25, n)
+    direction /= np.linalg.norm(direction)
+    law = sp.CorruptedUtilityLaw(direction, 0.1) if is_common else sp.VonMisesFisher(direction, 3.0 * n)
+    data = sp.simulate(law, sp.MenuLaw("uniform"), size, rng=rng)
+    customers = None if goods is None else [f"{goods[t % len(goods)]} {t}" for t in range(size)]
+    return sp.Observations(
+        data.prices, data.budgets, data.bundles, caps=data.caps, customers=customers,
+        goods=goods or [f"good{i + 1}" for i in range(n)],
+    )  # fmt: skip
+
+
+def fit_posterior(data: sp.Observations, n_draws: int = 10, **settings: object) -> sp.HeterogeneousUtility:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # so few draws have not converged
+        model = sp.HeterogeneousUtility(sampler="gibbs", n_draws=n_draws, n_effective=0, random_state=0, **settings)
+        return model.fit(data)
+
+
+@cache
+def posterior(n: int, size: int = 60) -> sp.HeterogeneousUtility:
+    return fit_posterior(purchases(n, size))
+
+
+@cache
+def common(n: int, size: int = 60) -> sp.CommonUtility:
+    return sp.CommonUtility(random_state=0).fit(purchases(n, size, is_common=True))
+
+
+@cache
+def hostile(is_common: bool) -> sp.HeterogeneousUtility | sp.CommonUtility:
+    data = purchases(len(HOSTILE), 80, is_common=is_common, goods=HOSTILE)
+    return sp.CommonUtility(random_state=0).fit(data) if is_common else fit_posterior(data)
+
+
+@cache
+def rendered(model: sp.HeterogeneousUtility | sp.CommonUtility) -> str:
+    return page.render(model)
