@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Every picture of the report: numbers and a matplotlib axis in, the same axis out.
 
+::
+
     figure, ax = plt.subplots()
     plots.intervals(model.goods_, mean, lower, upper, ax)
 
@@ -119,7 +121,7 @@ def ranks(draws: ArrayLike, ax: Axes, *, name: str = "", n_bins: int = 10) -> Ax
         place.reshape(values.shape), _cycle((ACCENT, INK, MUTED, "#6f9fd0"), n_chains), strict=True
     ):
         counts = np.histogram(chain, edges)[0]
-        ax.stairs(counts, edges, color=shade, lw=1.3, ls=style)
+        ax.stairs(counts, edges, baseline=None, color=shade, lw=1.3, ls=style)
     ax.set(xlim=(0, order.size), ylim=(0, None), xlabel="rank among all draws", ylabel="draws", xticks=[])
     ax.set_title(label(name), fontsize=9.5, color=INK)
     return tidy(ax)
