@@ -387,3 +387,39 @@ def test_the_cut_meets_the_contour() -> None:
                 kappa = float(np.linalg.norm(h))
                 expected = value - float(log_normaliser(n, kappa)) - kappa
                 assert abs(masses.log_mass[0] - expected) < 1e-8 + 10 * (error + masses.error[0]), (law, n, t)
+
+
+def test_equal_regions_are_integrated_over_once() -> None:
+    """Votes on one menu have few distinct bundles: sums, gradients and information are those of all rows."""
+    rng = np.random.default_rng(3)
+    menus = sp.Menus(np.tile([1.0, 2.0, 1.5], (300, 1)), np.full(300, 2.5))
+    data = sp.simulate(sp.VonMisesFisher(np.array([0.6, 0.64, 0.48]), 2.0), menus, 300, rng=rng)
+    regions = sp.Regions.of(data)
+    merged = regions.merged()
+    assert merged is not None
+    assert merged.counts.sum() == 300
+    assert len(merged.regions) < 10
+    np.testing.assert_array_equal(merged.regions.side[merged.place], regions.side)
+    h = np.array([0.5, 1.0, -0.7])
+    rows = [regions.rows(t, t + 1) for t in range(300)]  # one row is never merged
+    np.testing.assert_array_equal(exact_log_mass(regions, h).log_mass, [exact_log_mass(r, h).log_mass[0] for r in rows])
+    value, gradient = sum_log_mass(regions, h)
+    each = [sum_log_mass(r, h) for r in rows]
+    assert value == pytest.approx(sum(v for v, _ in each), rel=1e-12)
+    np.testing.assert_allclose(gradient, np.sum([g for _, g in each], axis=0), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        observed_information(regions, h), np.sum([observed_information(r, h) for r in rows], axis=0), rtol=1e-9
+    )
+
+
+def test_prices_do_not_tell_slack_regions_apart() -> None:
+    rng = np.random.default_rng(4)
+    prices = rng.uniform(1, 2, (40, 2))
+    bundles = rng.integers(2, size=(40, 2)).astype(float)
+    regions = sp.Regions.of(sp.Observations(prices, np.full(40, 9.0), bundles))
+    merged = regions.merged()
+    assert merged is not None
+    assert len(merged.regions) == len(np.unique(bundles, axis=0))
+    spread = sp.simulate(sp.VonMisesFisher(np.array([0.6, 0.8]), 1.0), sp.MenuLaw("uniform"), 60, rng=rng)
+    tight = sp.Regions.of(spread)
+    assert tight[tight.kind == "pivot"].merged() is None

@@ -14,8 +14,8 @@ Membership, masses, Gibbs moves and conflicts read this and nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _BLOCK = 4096
+_LOOKED_AT = 512  # rows that decide whether looking for equal ones pays
+_WORTHWHILE = 0.7  # share of distinct rows among them above which it does not
 _SMALLEST = 5e-324  # d > 0 is the same as d >= the smallest positive double: one comparison serves weak and strict
 
 
@@ -80,6 +82,14 @@ def _contains(
                 inside[k, t] = n_broken == 0
 
 
+class Merged(NamedTuple):
+    """Distinct regions, how often each occurs (m,), and which of them each observation has (T,)."""
+
+    regions: Regions
+    counts: Array
+    place: NDArray[np.intp]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Regions:
     """The regions of a set of observations; build them with `Regions.of`.
@@ -98,6 +108,7 @@ class Regions:
     slope: Array
     pivot: NDArray[np.int32]
     price_scale: float
+    _merged: list[Merged | None] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         # Prices come read-only from observations; one state for all spares compiling kernels for both.
@@ -125,6 +136,15 @@ class Regions:
         """Return consecutive regions without copying them."""
         part = slice(start, stop)
         return Regions(self.kind_code[part], self.side[part], self.slope[part], self.pivot[part], self.price_scale)
+
+    def merged(self) -> Merged | None:
+        """Return the distinct regions, as votes and menus with few bundles have; None where too few are equal.
+
+        Looked for once: what integrates over regions asks for this again and again.
+        """
+        if not self._merged:
+            self._merged.append(_merge(self) if len(self) > 1 else None)
+        return self._merged[0]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{np.sum(self.kind == name)} {name}" for name in KIND_NAMES)
@@ -219,6 +239,36 @@ class Regions:
         points = self.slope * (signed + shadow[:, None])
         points[self.kind_code == DEGENERATE] = np.nan
         return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def _merge(regions: Regions) -> Merged | None:
+    keys = _row_keys(regions.rows(0, _LOOKED_AT))
+    if len(np.unique(keys)) > _WORTHWHILE * len(keys):
+        return None
+    if len(regions) > _LOOKED_AT:
+        keys = _row_keys(regions)
+    _, first, place, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first)  # by first occurrence
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    first, counts, place = first[order], counts[order], rank[place]
+    twin = first[place]
+    same_slope = (regions.slope == regions.slope[twin]).all(axis=1) | (regions.kind_code == SLACK)
+    is_same = (regions.kind_code == regions.kind_code[twin]) & (regions.pivot == regions.pivot[twin]) & same_slope
+    if not (is_same & (regions.side == regions.side[twin]).all(axis=1)).all():  # two keys agree by chance: 1 in 2^64
+        return None
+    return Merged(regions[first], counts.astype(np.float64), place)
+
+
+def _row_keys(regions: Regions) -> NDArray[np.uint64]:
+    """Return a hash of every region; prices are no part of a slack one."""
+    odd = np.random.default_rng(0).integers(2**63, size=(2, regions.n_goods), dtype=np.uint64) | np.uint64(1)
+    bits = np.ascontiguousarray(regions.slope).view(np.uint64)
+    prices = ((bits ^ (bits >> np.uint64(29))) * odd[0]).sum(axis=1)
+    prices = np.where(regions.kind_code == SLACK, np.uint64(0), prices ^ (prices >> np.uint64(32)))
+    sides = (regions.side.astype(np.uint64) * odd[1]).sum(axis=1)
+    rest = regions.pivot.astype(np.uint64) * odd[0, 0] + regions.kind_code.astype(np.uint64) * odd[1, 0]
+    return prices + sides + rest
 
 
 def usable_rows(regions: Regions, degenerate: str) -> NDArray[np.intp]:

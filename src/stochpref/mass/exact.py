@@ -29,6 +29,7 @@ from stochpref.regions import Regions
 Array = NDArray[np.float64]
 
 GROUP = 64  # rows summed together; part of the definition of a sum, not a tuning knob
+_UNCOUNTED = np.empty(0)  # counts matter to covariances only
 _TURNED = 2.0  # -h·u beyond which the contour starts to cancel
 _HOPELESS = 1e-3  # relative error beyond which sampling does better than a cancelling contour
 _FALLBACK_DRAWS = 1 << 14
@@ -56,12 +57,13 @@ class Law(NamedTuple):
 
 
 class RegionArrays(NamedTuple):
-    """The arrays of `Regions`, as kernels take them."""
+    """The arrays of `Regions`, as kernels take them, and how often each row counts in a covariance."""
 
     kind: NDArray[np.int8]
     side: NDArray[np.int8]
     slope: Array
     pivot: NDArray[np.int32]
+    count: Array
 
 
 class Output(NamedTuple):
@@ -134,7 +136,7 @@ def _mass_rows(
                 continue
             for i in range(moments.shape[0]):
                 for j in range(i + 1):
-                    out.covariance[i, j] += moments[i, j] - means[i] * means[j]
+                    out.covariance[i, j] += regions.count[t] * (moments[i, j] - means[i] * means[j])
         if out.gradient.shape[0] > 0:
             out.gradient[t] = means - law.mean
 
@@ -155,11 +157,17 @@ def vmf_covariance(h: Array) -> Array:
     return (1 - length**2 - (n - 1) * length / kappa) * along + length / kappa * (np.eye(n) - along)
 
 
-def _fill(regions: Regions, law: Law, tolerance: float, out: Output, start: int, stop: int) -> None:
+def _fill(regions: Regions, counts: Array, law: Law, tolerance: float, out: Output, start: int, stop: int) -> None:
     """Run the kernel over some rows with scratch of its own."""
-    arrays = RegionArrays(regions.kind_code, regions.side, regions.slope, regions.pivot)
+    arrays = RegionArrays(regions.kind_code, regions.side, regions.slope, regions.pivot, counts)
     scratch = make_scratch(regions.n_goods, out.gradient.shape[0] > 0, out.covariance.shape[0] > 0)
     _mass_rows(law, arrays, tolerance, out, scratch, start, stop)
+
+
+def _distinct(regions: Regions) -> tuple[Regions, Array]:
+    """Return the regions to integrate over and how often each occurs."""
+    merged = regions.merged()
+    return (regions, np.ones(len(regions))) if merged is None else (merged.regions, merged.counts)
 
 
 def _masses(regions: Regions, law: Law, tolerance: float, *, gradient: bool, spread: bool) -> Masses:
@@ -167,9 +175,9 @@ def _masses(regions: Regions, law: Law, tolerance: float, *, gradient: bool, spr
     count, n = len(regions), regions.n_goods
     out = Output(np.empty(count), np.empty(count), np.empty((count if gradient else 0, n)), np.empty((0, 0)))
     if spread:
-        for_blocks(lambda start, stop: _fill(regions, law, tolerance, out, start, stop), count, GROUP)
+        for_blocks(lambda start, stop: _fill(regions, _UNCOUNTED, law, tolerance, out, start, stop), count, GROUP)
     else:
-        _fill(regions, law, tolerance, out, 0, count)
+        _fill(regions, _UNCOUNTED, law, tolerance, out, 0, count)
     for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
         out.log_mass[t], out.error[t], mean = _awkward_mass(regions.rows(t, t + 1), law, gradient)
         if gradient:
@@ -209,25 +217,31 @@ def exact_log_mass(regions: Regions, h: ArrayLike, *, gradient: bool = False, to
     A region that turns its back on the mean is integrated along the cut instead (see `obtuse`).
     """
     law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
-    return _masses(regions, law, tolerance, gradient=gradient, spread=True)
+    merged = regions.merged()
+    if merged is None:
+        return _masses(regions, law, tolerance, gradient=gradient, spread=True)
+    log_mass, error, slopes = _masses(merged.regions, law, tolerance, gradient=gradient, spread=True)
+    return Masses(log_mass[merged.place], error[merged.place], None if slopes is None else slopes[merged.place])
 
 
 def sum_log_mass(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> tuple[float, Array]:
     """Return Σ log-mass and its gradient in h: what optimisers and samplers ask for, without (T, n) memory.
 
-    Partial sums over groups of 64 rows are added in order. Degenerate observations are not allowed.
+    Equal regions are integrated over once. Partial sums over groups of 64 rows are added in order. Degenerate
+    observations are not allowed.
     """
     law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
-    n_groups = -(-len(regions) // GROUP)
+    distinct, counts = _distinct(regions)
+    n_groups = -(-len(distinct) // GROUP)
     values, gradients = np.empty(n_groups), np.empty((n_groups, regions.n_goods))
 
     def group(start: int, stop: int) -> None:
-        part = regions.rows(start, stop)
-        masses = _masses(part, law, tolerance, gradient=True, spread=False)
-        values[start // GROUP] = np.sum(masses.log_mass)
-        gradients[start // GROUP] = np.sum(masses.gradient, axis=0) if masses.gradient is not None else 0.0
+        masses = _masses(distinct.rows(start, stop), law, tolerance, gradient=True, spread=False)
+        assert masses.gradient is not None
+        values[start // GROUP] = np.sum(counts[start:stop] * masses.log_mass)
+        gradients[start // GROUP] = np.sum(counts[start:stop, None] * masses.gradient, axis=0)
 
-    for_blocks(group, len(regions), GROUP)
+    for_blocks(group, len(distinct), GROUP)
     return float(np.sum(values)), np.sum(gradients, axis=0)
 
 
@@ -257,17 +271,18 @@ def _awkward_covariance(region: Regions, law: Law) -> Array:
 def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Array:
     """Return (n, n) minus the Hessian of Σ log-mass in h: Σ_t Cov(u) - Cov(u | region t)."""
     law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
-    n, n_groups = regions.n_goods, -(-len(regions) // GROUP)
+    distinct, counts = _distinct(regions)
+    n, n_groups = regions.n_goods, -(-len(distinct) // GROUP)
     lower = np.zeros((n_groups, n, n))
 
     def group(start: int, stop: int) -> None:
-        part, size = regions.rows(start, stop), stop - start
+        part, often, size = distinct.rows(start, stop), counts[start:stop], stop - start
         out = Output(np.empty(size), np.empty(size), np.empty((size, n)), lower[start // GROUP])
-        _fill(part, law, tolerance, out, 0, size)
+        _fill(part, often, law, tolerance, out, 0, size)
         for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
-            lower[start // GROUP] += np.tril(_awkward_covariance(part.rows(t, t + 1), law))
+            lower[start // GROUP] += often[t] * np.tril(_awkward_covariance(part.rows(t, t + 1), law))
 
-    for_blocks(group, len(regions), GROUP)
+    for_blocks(group, len(distinct), GROUP)
     total = np.sum(lower, axis=0)
     total = np.tril(total) + np.tril(total, -1).T
     says_nothing = (regions.kind_code == TIGHT) & ~np.any(regions.side == ABOVE, axis=1)

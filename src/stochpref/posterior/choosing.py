@@ -79,10 +79,12 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
     if n > _MOST_GOODS:
         return Choice(Gibbs(target, seed), f"more than {_MOST_GOODS} goods")
     reference = find_reference(target)
+    merged = target.regions.merged()
+    n_distinct = size if merged is None else len(merged.regions)
     if not reference.is_mode:
         return Choice(Gibbs(target, seed), "the posterior has no mode inside its bounds")
     kappa = float(np.linalg.norm(reference.mode))
-    costs = {"gibbs": gibbs_cost(n, kappa), "importance": importance_cost(n, size)}
+    costs = {"gibbs": gibbs_cost(n, kappa), "importance": importance_cost(n, size) * n_distinct / size}
     facts = f"{n} goods, concentration near {kappa:.3g}: "
     compared = f"{facts}about {costs['gibbs']:,.0f} µs an observation and effective draw by gibbs, "
     compared += f"{costs['importance']:,.0f} by importance"
