@@ -216,10 +216,41 @@ def test_too_little_memory_is_said(good_file, monkeypatch):
 
 def test_help_and_version_in_a_process_of_their_own():
     assert run_process("--version").stdout.strip() == sp.__version__
-    for command in ("check", "simulate"):
-        shown = run_process(command, "--help")
-        assert shown.returncode == 0
-        assert f"  stochpref {command} " in shown.stdout  # an example
+
+
+COMMANDS = [
+    "demo", "check", "simulate", "split", "fit", "summary", "predict", "report", "compare", "design menus",
+    "design check", "reproduce table1", "reproduce figure1", "reproduce figure2", "reproduce figure3",
+    "reproduce figure4", "reproduce guarantees", "reproduce register",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command):
+    shown = run(*command.split(), "--help")
+    assert shown.exit_code == 0
+    assert f"  stochpref {command}" in shown.stdout
+
+
+def test_all_commands_are_listed_in_the_order_of_use():
+    listed = [line.split()[0] for line in run("--help").stdout.partition("Commands:")[2].strip().splitlines()]
+    assert listed == list(dict.fromkeys(command.split()[0] for command in COMMANDS))
+
+
+def test_a_process_of_its_own_for_every_command(tmp_path):
+    """The demonstration runs simulate, check, split, fit, compare, predict and report; the rest follow."""
+    shown = run_process("demo", "--out", tmp_path / "demo", "--observations", 60)
+    assert shown.returncode == 0, shown.stderr
+    report = tmp_path / "demo" / "report.html"
+    assert shown.stdout.strip().endswith(f"Open {report} in a browser.")
+    assert report.stat().st_size > 100_000
+    assert "Traceback" not in shown.stderr
+    assert "coffee" in run_process("summary", tmp_path / "demo" / "fit").stdout
+    menus = ("design", "menus", "--goods", 2, "--budget", 1, "--batch", 4, "--out", tmp_path / "menus.csv")
+    assert run_process(*menus).returncode == 0
+    assert run_process("design", "check", tmp_path / "menus.csv").returncode == 0
+    table = ("--setting", "corruption", "--laws", "i", "--goods", 3, "--observations", 50, "--trials", 2, "--jobs", 1)
+    assert run_process("reproduce", "table1", *table, "--method", "ours", "--out", tmp_path / "table").returncode == 0
 
 
 def test_help_imports_nothing_heavy():

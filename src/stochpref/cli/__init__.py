@@ -9,6 +9,7 @@ at once.
 
 from stochpref.cli import comparing as comparing
 from stochpref.cli import data as data
+from stochpref.cli import demonstrating as demonstrating
 from stochpref.cli import designing as designing
 from stochpref.cli import fitting as fitting
 from stochpref.cli import reporting as reporting

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""A walk through the commands, each shown before it runs."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stochpref.cli.application import app, exit_codes
+from stochpref.errors import InvalidArgument
+
+_GOODS = "coffee,tea,juice,water,cake,sandwich"
+_NEW_PRICES = """observation,good,price,budget
+today,coffee,1.5,3
+today,tea,1.5,3
+today,juice,1.5,3
+today,water,1.5,3
+today,cake,1.5,3
+today,sandwich,1.5,3
+cheaper coffee,coffee,1.1,3
+cheaper coffee,tea,1.5,3
+cheaper coffee,juice,1.5,3
+cheaper coffee,water,1.5,3
+cheaper coffee,cake,1.5,3
+cheaper coffee,sandwich,1.5,3
+"""
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("demo"),
+    observations: Annotated[int, typer.Option(help="Customers of the simulated shop.", min=50)] = 1000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same shop.", min=0)] = 0,
+) -> None:
+    """Walk through everything on a simulated shop: look, fit, predict, compare, report.
+
+    Every command is printed before it runs, so that you can repeat it with a table of your own.
+
+    \b
+    Example:
+      stochpref demo
+    """  # noqa: D301
+    with exit_codes():
+        if out.exists() and not out.is_dir():
+            raise InvalidArgument(f"--out must be a folder; {out} is a file")
+        out.mkdir(parents=True, exist_ok=True)
+        purchases, prices, report = out / "purchases.csv", out / "new_prices.csv", out / "report.html"
+        learn, later, fitted, common = out / "learn.csv", out / "later.csv", out / "fit", out / "common"
+        seeded = ["--seed", str(seed)]
+        _step("A shop with six goods; every customer has a taste, a budget and prices of their own.")
+        _run(["simulate", "--goods", _GOODS, "--observations", observations, *seeded, "--out", purchases])
+        _step("What is in the table? Kinds of purchases, prices, budgets, and what would be wrong.")
+        _run(["check", purchases])
+        _step("A fifth of the purchases is held out, to test on later.")
+        _run(["split", purchases, "--out", learn, "--held-out", later])
+        _step("Suppose customers differ: what do they want on average, and how alike are they?")
+        _run(["fit", learn, "--out", fitted, *seeded])
+        _step("Suppose instead that they share one utility: how many purchases can it explain?")
+        _run(["fit", learn, "--model", "common", "--out", common, "--odd", out / "odd.csv", *seeded])
+        _step("Which of the two to believe? Here customers do differ, and purchases held out say so.")
+        _run(["compare", fitted, common, "--held-out", later])
+        _step("What would customers buy today, and what if coffee were cheaper?")
+        prices.write_text(_NEW_PRICES)
+        _run(["predict", fitted, prices])
+        _step("A page to look at and to show, with sliders for the prices.")
+        _run(["report", fitted, "--out", report])
+    typer.echo(f"\nDone. Open {report} in a browser.")
+
+
+def _step(text: str) -> None:
+    typer.secho(f"\n— {text}", bold=True)
+
+
+def _run(arguments: list[str | int | Path]) -> None:
+    """Show a command and run it; what it prints is what it would print on its own."""
+    words = [str(argument) for argument in arguments]
+    typer.echo(f"$ stochpref {shlex.join(words)}\n")
+    app(words, standalone_mode=False)
