@@ -21,12 +21,9 @@ $(VENV)/.with-%: $(VENV)/.created pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(VENV)/.with-core
-	$(BIN)/stochpref simulate --model common --observations 1000 --goods 5 --seed 0 --out demo/purchases.csv
-	$(BIN)/stochpref check demo/purchases.csv
-	$(BIN)/stochpref fit demo/purchases.csv --model common --out demo/common --odd demo/odd.csv
-	$(BIN)/stochpref fit demo/purchases.csv --model heterogeneous --out demo/fit
+	$(BIN)/stochpref demo --out demo
 
-test: $(VENV)/.with-test
+test: $(VENV)/.with-test,jax
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.with-lint

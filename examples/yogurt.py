@@ -1,0 +1,34 @@
+"""Yogurt brands with and without prices: ``python examples/yogurt.py yogurt_long.csv``.
+
+The file is the scanner panel of the R package logitr (not included): a row per choice and brand, columns obsID, brand,
+choice, price.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import stochpref as sp
+
+if len(sys.argv) != 2 or not Path(sys.argv[1]).exists():
+    sys.exit("usage: python examples/yogurt.py FILE.csv   (columns obsID, brand, choice, price)")
+
+NAMES = {"observation": "obsID", "good": "brand", "quantity": "choice"}
+
+# a = 1, b = 1: one pot a choice, prices left out. What remains is how well brands are liked.
+plain = sp.read_observations(sys.argv[1], columns=NAMES | {"price": 1.0, "budget": 1.0})
+liked = sp.HeterogeneousUtility(n_effective=100, random_state=0).fit(plain[:1000])
+print("Liked, prices left out\n", liked.summary(), "\n", sep="")
+
+# a = price: the next cent goes to the brand that gives most for it. A budget below every price says just that.
+seen = sp.read_observations(sys.argv[1], columns=NAMES, budget="spent")
+cent = 0.5 * seen.prices.min()
+value = sp.Observations(seen.prices, np.full(len(seen), cent), seen.bundles * cent / seen.prices, goods=seen.goods)
+worth = sp.HeterogeneousUtility(n_effective=100, random_state=0).fit(value[:1000])
+print("Worth their price\n", worth.summary(), "\n", sep="")
+
+print(f"mean log-probability of a later choice: {liked.score(plain[1000:]):.4f} without prices, ", end="")
+print(f"{worth.score(value[1000:]):.4f} with them")
