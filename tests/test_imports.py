@@ -29,6 +29,7 @@ ORDER = [
     "fits",
     "models",
     "comparison",
+    "groups",
     "design",
     "guarantees",
     "plots",

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from stochpref.errors import NotIdentified as NotIdentified
     from stochpref.errors import StochprefError as StochprefError
     from stochpref.errors import UnreadableData as UnreadableData
+    from stochpref.groups import GroupFits as GroupFits
+    from stochpref.groups import fit_groups as fit_groups
     from stochpref.laws import CorruptedUtilityLaw as CorruptedUtilityLaw
     from stochpref.laws import MenuLaw as MenuLaw
     from stochpref.laws import VonMisesFisher as VonMisesFisher
@@ -59,6 +61,7 @@ _HOME = {
     "Demand": "demand",
     "DesignEffort": "design",
     "Elasticities": "demand",
+    "GroupFits": "groups",
     "HeterogeneousUtility": "models",
     "InvalidArgument": "errors",
     "InvalidObservations": "errors",
@@ -83,6 +86,7 @@ _HOME = {
     "compare_fits": "comparison",
     "consistency": "prediction",
     "estimate_from_signs": "design",
+    "fit_groups": "groups",
     "fit_maximum_likelihood": "likelihood",
     "learn_sequentially": "design",
     "load_fit": "models",
