@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -147,10 +148,17 @@ def accuracy(full: bool, jobs: int, folder: Path | None) -> None:
             )
 
 
-def peers(full: bool, jobs: int, folder: Path | None) -> None:
-    """Compare with PyEPO's perturbed Fenchel-Young loss on the same markets; needs the extra `peers`."""
+def pyepo_trial(task: Task) -> float:
+    """Return the value that PyEPO's direction reaches on the market of a trial; NaN if it fails."""
     from benchmarks.peers import PEERS, measure  # noqa: PLC0415
 
+    place = make_market(task)
+    result = measure(PEERS["pyepo"], place.observations, np.random.default_rng(task.trial))
+    return np.nan if result.direction is None else value_reached(place, result.direction)
+
+
+def peers(full: bool, jobs: int, folder: Path | None) -> None:
+    """Compare with PyEPO's perturbed Fenchel-Young loss on the same markets; needs the extra `peers`."""
     n_trials = 40 if full else 4
     print("posterior mean against PyEPO's perturbed Fenchel-Young loss, T = 1000, law (i), seed 0,")
     print(f"{n_trials} paired trials")
@@ -161,14 +169,8 @@ def peers(full: bool, jobs: int, folder: Path | None) -> None:
                 Task(Cell("gaussian", "i", n, 1000), "ours", trial, 0, concentration=kappa) for trial in range(n_trials)
             ]
             ours = list(run_trials(tasks, jobs=jobs, folder=folder).values())
-            theirs = []
-            for task in tasks:
-                place = make_market(task)
-                result = measure(PEERS["pyepo"], place.observations, np.random.default_rng(task.trial))
-                if result.direction is None:
-                    print(f"pyepo failed: {result.failure}")
-                    return
-                theirs.append(value_reached(place, result.direction))
+            with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+                theirs = list(pool.map(pyepo_trial, tasks))
             reached, best, ceiling = (
                 np.array([getattr(outcome, name) for outcome in ours]) for name in ("reached", "best", "ceiling")
             )

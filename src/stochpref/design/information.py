@@ -32,7 +32,7 @@ _TOLERANCE: Final = 1e-4
 _RARE_SHARE: Final = 0.1
 _LARGEST_PART: Final = 0.03
 _OPEN: Final = 1e-4  # share of what could be learnt below which a direction is left aside
-_OBSERVATIONS_A_GOOD: Final = 8.0
+_OBSERVATIONS_A_GOOD: Final = 12.0
 
 
 class MenuMoments(NamedTuple):
