@@ -159,7 +159,7 @@ def pyepo_trial(task: Task) -> float:
 
 def peers(full: bool, jobs: int, folder: Path | None) -> None:
     """Compare with PyEPO's perturbed Fenchel-Young loss on the same markets; needs the extra `peers`."""
-    n_trials = 40 if full else 4
+    n_trials = 20 if full else 4
     print("posterior mean against PyEPO's perturbed Fenchel-Young loss, T = 1000, law (i), seed 0,")
     print(f"{n_trials} paired trials")
     print(f"{'n':>4}{'kappa':>7}{'ours':>10}{'pyepo':>10}{'ours - pyepo':>22}{'ceiling':>9}")
