@@ -4,8 +4,9 @@
 
 The gradient of the log-mass in h = κμ is E[u | region] - E[u], its Hessian Cov(u | region) - Cov(u): moments that fall
 out of the same nodes as the mass. Scratch memory is under a megabyte a thread at n = 1000 (an (n, n) matrix more for
-information), whatever the number of observations. Every observation is computed on its own and sums run over fixed
-groups of rows in order, so results do not depend on threads or blocks to the last bit.
+information, 2 MB more for regions that turn their back on the mean), whatever the number of observations. Every
+observation is computed on its own and sums run over fixed groups of rows in order, so results do not depend on threads
+or blocks to the last bit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from stochpref.engines import compiled, for_blocks
 from stochpref.errors import InvalidArgument
 from stochpref.mass.integrator import Scratch, make_scratch, observation_mass
 from stochpref.mass.monte_carlo import cloud_log_mass, sampled_log_mass
-from stochpref.mass.obtuse import obtuse_log_integral
+from stochpref.mass.obtuse import turned_mass, turned_moments, turns_away
 from stochpref.mass.shadow import Cone
 from stochpref.mass.spherical import Rules, gauss_rules
 from stochpref.regions import Regions
@@ -30,7 +31,6 @@ Array = NDArray[np.float64]
 
 GROUP = 64  # rows summed together; part of the definition of a sum, not a tuning knob
 _UNCOUNTED = np.empty(0)  # counts matter to covariances only
-_TURNED = 2.0  # -h·u beyond which the contour starts to cancel
 _HOPELESS = 1e-3  # relative error beyond which sampling does better than a cancelling contour
 _FALLBACK_DRAWS = 1 << 14
 _FALLBACK_SEED = 20_240_229
@@ -63,7 +63,7 @@ class RegionArrays(NamedTuple):
     side: NDArray[np.int8]
     slope: Array
     pivot: NDArray[np.int32]
-    count: Array
+    repeats: Array
 
 
 class Output(NamedTuple):
@@ -79,26 +79,6 @@ class Output(NamedTuple):
 def _reveals_nothing(kind: int, side: NDArray[np.int8]) -> bool:
     """Tell whether every utility fits: all the money, none, was spent."""
     return kind == TIGHT and not np.any(side == ABOVE)
-
-
-@compiled
-def _turns_away(cone: Cone) -> bool:
-    """Tell whether h·u < 0 on the whole region, by more than the contour can bear.
-
-    The cone is spanned by ±e_i for goods on a side and, where money binds, by the prices; a good that is absent spans a
-    line, on which h·u takes both signs.
-    """
-    along, norm2, nearest = 0.0, 0.0, np.inf
-    for i in range(cone.h.shape[0]):
-        if cone.side[i] == ABOVE or cone.side[i] == BELOW:
-            nearest = min(nearest, -cone.side[i] * cone.h[i])
-        elif i != cone.pivot:
-            return False
-        along += cone.slope[i] * cone.h[i]
-        norm2 += cone.slope[i] * cone.slope[i]
-    if cone.pivot >= 0 or cone.is_tight:
-        nearest = min(nearest, -along / np.sqrt(norm2))
-    return nearest > _TURNED
 
 
 @compiled
@@ -127,16 +107,17 @@ def _mass_rows(
                 means[:] = law.mean
         else:
             cone = _cone(law.h, kind, side, regions.slope[t], regions.pivot[t])
-            if _turns_away(cone):
-                out.log_mass[t], out.error[t] = np.nan, np.inf  # left to `obtuse`
-                continue
-            value, out.error[t] = observation_mass(cone, law.rules, tolerance, scratch)
+            if turns_away(cone):  # along the cut, where the contour would cancel
+                value, out.error[t] = turned_mass(cone, tolerance, means)
+                turned_moments(cone, means, moments)
+            else:
+                value, out.error[t] = observation_mass(cone, law.rules, tolerance, scratch)
             out.log_mass[t] = min(value - law.log_total, 0.0)
             if not out.error[t] < _HOPELESS:
                 continue
             for i in range(moments.shape[0]):
                 for j in range(i + 1):
-                    out.covariance[i, j] += regions.count[t] * (moments[i, j] - means[i] * means[j])
+                    out.covariance[i, j] += regions.repeats[t] * (moments[i, j] - means[i] * means[j])
         if out.gradient.shape[0] > 0:
             out.gradient[t] = means - law.mean
 
@@ -179,36 +160,14 @@ def _masses(regions: Regions, law: Law, tolerance: float, *, gradient: bool, spr
     else:
         _fill(regions, _UNCOUNTED, law, tolerance, out, 0, count)
     for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
-        out.log_mass[t], out.error[t], mean = _awkward_mass(regions.rows(t, t + 1), law, gradient)
+        # Neither contour would do: sampled with a fixed seed.
+        rng = np.random.default_rng(_FALLBACK_SEED)
+        sample = sampled_log_mass(regions.rows(t, t + 1), law.h, n_draws=_FALLBACK_DRAWS, rng=rng)
+        # Three standard errors: an estimate of the error, not one deviation.
+        out.log_mass[t], out.error[t] = min(float(sample.log_mass[0]), 0.0), 3 * float(sample.error[0])
         if gradient:
-            out.gradient[t] = mean - law.mean
+            out.gradient[t] = sample.mean[0] - law.mean
     return Masses(out.log_mass, out.error, out.gradient if gradient else None)
-
-
-def _awkward_mass(region: Regions, law: Law, gradient: bool) -> tuple[float, float, Array]:
-    """Return log-mass, error and E[u | region] of one region that the contour cannot do.
-
-    On the cut where that form applies, its gradient by central differences; sampled with a fixed seed otherwise.
-    """
-    kind, pivot = int(region.kind_code[0]), int(region.pivot[0])
-    cone = _cone(law.h, kind, region.side[0], region.slope[0], pivot)
-    side, slope = cone.side, cone.slope
-    value, error = np.nan, np.inf
-    if _turns_away(cone):
-        value, error = obtuse_log_integral(law.h, side, slope, kind, pivot)
-    if error < _HOPELESS and np.isfinite(value):
-        mean = np.zeros_like(law.h)
-        step = 1e-5 * float(np.linalg.norm(law.h))
-        for i in range(len(mean) if gradient else 0):
-            ends = [
-                obtuse_log_integral(law.h + sign * step * np.eye(len(mean))[i], side, slope, kind, pivot)[0]
-                for sign in (1, -1)
-            ]
-            mean[i] = (ends[0] - ends[1]) / (2 * step)
-        return min(value - law.log_total, 0.0), error, mean
-    sample = sampled_log_mass(region, law.h, n_draws=_FALLBACK_DRAWS, rng=np.random.default_rng(_FALLBACK_SEED))
-    # Three standard errors: an estimate of the error, not one deviation.
-    return min(float(sample.log_mass[0]), 0.0), 3 * float(sample.error[0]), sample.mean[0]
 
 
 def exact_log_mass(regions: Regions, h: ArrayLike, *, gradient: bool = False, tolerance: float = 1e-10) -> Masses:
@@ -245,29 +204,6 @@ def sum_log_mass(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) ->
     return float(np.sum(values)), np.sum(gradients, axis=0)
 
 
-def _awkward_covariance(region: Regions, law: Law) -> Array:
-    """Return Cov(u | region) of one region that the contour cannot do, by second differences along the cut.
-
-    Where that form does not apply either, Cov(u): such a region is then taken to teach nothing.
-    """
-    n, kind, pivot = region.n_goods, int(region.kind_code[0]), int(region.pivot[0])
-    cone = _cone(law.h, kind, region.side[0], region.slope[0], pivot)
-    if not _turns_away(cone):
-        return vmf_covariance(law.h)
-    # log ∫ exp(h·u) du varies over h on scales of 1 or more, since |u| = 1, and is known to about 1e-13.
-    step = 5e-3 * np.eye(n)
-
-    def log_integral(shift: Array) -> float:
-        return obtuse_log_integral(law.h + shift, cone.side, cone.slope, kind, pivot)[0]
-
-    covariance = np.empty((n, n))
-    for i in range(n):
-        for j in range(i + 1):
-            mixed = [log_integral(a * step[i] + b * step[j]) * a * b for a in (1, -1) for b in (1, -1)]
-            covariance[i, j] = covariance[j, i] = sum(mixed) / (4 * 5e-3**2)
-    return covariance
-
-
 def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Array:
     """Return (n, n) minus the Hessian of Σ log-mass in h: Σ_t Cov(u) - Cov(u | region t)."""
     law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
@@ -280,7 +216,8 @@ def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1
         out = Output(np.empty(size), np.empty(size), np.empty((size, n)), lower[start // GROUP])
         _fill(part, often, law, tolerance, out, 0, size)
         for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
-            lower[start // GROUP] += often[t] * np.tril(_awkward_covariance(part.rows(t, t + 1), law))
+            # Neither contour would do: such a region is taken to teach nothing.
+            lower[start // GROUP] += often[t] * np.tril(vmf_covariance(law.h))
 
     for_blocks(group, len(distinct), GROUP)
     total = np.sum(lower, axis=0)
