@@ -1,6 +1,6 @@
 """Exact masses: speed against SciPy's log Φ and against sampling, growth in T and n, stress, maximum likelihood.
 
-``python -m benchmarks.mass speed growth stress likelihood`` runs the parts named; all of them by default.
+``python -m benchmarks.mass speed turned growth stress likelihood`` runs the parts named; all of them by default.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import stochpref as sp
 from benchmarks.timing import best_seconds
 from stochpref.likelihood import fit_maximum_likelihood
 from stochpref.mass.exact import exact_log_mass, sum_log_mass
+from stochpref.mass.obtuse import turned_mass
+from stochpref.mass.shadow import Cone
 
 LAWS = ("uniform", "discrete", "fixed")
 
@@ -38,6 +40,37 @@ def speed() -> None:
         regions, h = market(law, 25, 5.0, 1000, seed=0)
         ours = best_seconds(lambda r=regions, h=h: exact_log_mass(r, h, gradient=True))
         print(f"  {law:<9} {1e3 * ours:7.1f} ms   log_ndtr {1e3 * yard:7.1f} ms   ratio {ours / yard:.2f} (target 1)")
+
+
+def turned(per_case: int = 20, seed: int = 7) -> None:
+    """Time regions on which h·u < 0 throughout, at |h| from mild to large."""
+    print(f"regions that turn their back on the mean, us each, one thread, {per_case} a case, seed {seed}:")
+    rng = np.random.default_rng(seed)
+    for n in (3, 5, 10):
+        for kind in ("slack", "pivot", "tight"):
+            for cost in (5.0, 30.0, 500.0):
+                cones = [_turned_cone(kind, n, cost, rng) for _ in range(per_case)]
+                means, nothing = np.empty(n), np.empty(0)
+                value = best_seconds(lambda c=cones, m=nothing: [turned_mass(cone, 1e-10, m) for cone in c])
+                both = best_seconds(lambda c=cones, m=means: [turned_mass(cone, 1e-10, m) for cone in c])
+                worst = max(turned_mass(cone, 1e-10, means)[1] for cone in cones)
+                print(
+                    f"  n = {n:>2}  {kind:<5}  least cost {cost:>3g}   value {1e6 * value / per_case:6.0f}   "
+                    f"value and gradient {1e6 * both / per_case:6.0f}   largest error estimate {worst:.0e}"
+                )
+
+
+def _turned_cone(kind: str, n: int, cost: float, rng: np.random.Generator) -> Cone:
+    while True:
+        slope = rng.uniform(0.5, 1, n)
+        side = np.where(np.arange(n) < (n + 1) // 2, 1, -1).astype(np.int8)
+        h = -side * cost * rng.uniform(1, 2, n)
+        pivot = -1
+        if kind == "pivot":
+            pivot = n - 1
+            side[pivot], h[pivot] = 0, -cost
+        if kind == "slack" or -h @ slope > cost * np.linalg.norm(slope):
+            return Cone(h, side, slope, pivot, kind == "tight")
 
 
 def sampling(n_draws: int = 4000, seed: int = 1) -> None:
@@ -154,7 +187,7 @@ def likelihood(n_markets: int = 100) -> None:
     print(f"  error of kappa in standard errors: mean {np.mean(scores):+.2f}, spread {np.std(scores):.2f}")
 
 
-PARTS = {f.__name__: f for f in (references, agreement, speed, sampling, growth, stress, likelihood)}
+PARTS = {f.__name__: f for f in (references, agreement, speed, turned, sampling, growth, stress, likelihood)}
 
 
 def main() -> None:
