@@ -19,7 +19,7 @@ from scipy.stats import chi2
 
 from stochpref.bessel import mean_resultant_length
 from stochpref.errors import InvalidArgument
-from stochpref.mass.exact import observed_information, sum_log_mass
+from stochpref.mass.loglikelihood import LogLikelihood, log_likelihood_of
 from stochpref.observations import Observations
 from stochpref.regions import Regions, usable_rows
 
@@ -96,31 +96,31 @@ def concentration_of(n_goods: int, length: float) -> float:
     return float(brentq(lambda kappa: float(mean_resultant_length(n_goods, kappa)) - length, 0.0, _MAX_CONCENTRATION))
 
 
-def _em_step(regions: Regions, h: Array) -> Array:
+def _em_step(target: LogLikelihood, h: Array, tolerance: float) -> Array:
     """Return the h whose mean utility is the average of E[u | region] at the old h."""
-    _, gradient = sum_log_mass(regions, h)
+    _, gradient = target.sums(h, tolerance=tolerance)
     kappa = float(np.linalg.norm(h))
     old_mean = h * (float(mean_resultant_length(len(h), kappa)) / kappa if kappa > 0 else 0.0)
-    mean = old_mean + gradient / len(regions)
+    mean = old_mean + gradient / len(target)
     length = float(np.linalg.norm(mean))
     return mean * (concentration_of(len(h), length) / length) if length > 0 else np.zeros_like(h)
 
 
-def _maximise(regions: Regions, start: Array, tolerance: float) -> OptimizeResult:
-    scale = len(regions)
+def _maximise(target: LogLikelihood, start: Array, tolerance: float) -> OptimizeResult:
+    scale = len(target)
 
     def objective(h: Array) -> tuple[float, Array]:
         kappa = float(np.linalg.norm(h))
         if kappa > 1.01 * _MAX_CONCENTRATION:  # outside: let the trust region shrink
             return np.inf, np.zeros_like(h)
-        value, gradient = sum_log_mass(regions, h, tolerance=tolerance)
+        value, gradient = target.sums(h, tolerance=tolerance)
         return -value / scale, -gradient / scale
 
     def stop_when_separable(intermediate_result: OptimizeResult) -> None:
         if float(np.linalg.norm(intermediate_result.x)) > _MAX_CONCENTRATION:
             raise StopIteration
 
-    if regions.n_goods > _NEWTON_GOODS:
+    if target.n_goods > _NEWTON_GOODS:
         return minimize(
             objective, start, jac=True, method="L-BFGS-B", callback=stop_when_separable,
             options={"maxiter": 1000, "gtol": 1e-8, "ftol": 1e-14},
@@ -129,7 +129,7 @@ def _maximise(regions: Regions, start: Array, tolerance: float) -> OptimizeResul
         objective,
         start,
         jac=True,
-        hess=lambda h: observed_information(regions, h, tolerance=tolerance) / scale,
+        hess=lambda h: target.curvature(h, tolerance=tolerance) / scale,
         method="trust-exact",
         callback=stop_when_separable,
         options={"maxiter": 200, "gtol": 1e-8, "initial_trust_radius": max(0.5, 0.2 * float(np.linalg.norm(start)))},
@@ -145,26 +145,22 @@ class Maximum(NamedTuple):
     n_evaluations: int
 
 
-def maximise_likelihood(regions: Regions, *, tolerance: float = 1e-10) -> Maximum:
-    """Return the h under which regions, none degenerate, are most likely; 0 if there are none.
+def maximise_likelihood(target: LogLikelihood, *, tolerance: float = 1e-10) -> Maximum:
+    """Return the h under which the observations are most likely; 0 if there are none.
 
     Where the likelihood has no maximum, the last h tried, with |h| about 1e4 if it grows without bound.
     """
-    h = np.zeros(regions.n_goods)
-    if len(regions) == 0:
+    h = np.zeros(target.n_goods)
+    if len(target) == 0:
         return Maximum(h, 0.0, 0.0, 0)
     for _ in range(_EM_STEPS):
-        h = _em_step(regions, h)
-    result = _maximise(regions, h, tolerance)
+        h = _em_step(target, h, tolerance)
+    result = _maximise(target, h, tolerance)
     h = np.asarray(result.x, dtype=np.float64)
-    return Maximum(
-        h, -float(result.fun) * len(regions), float(np.linalg.norm(result.jac)), int(result.nfev) + _EM_STEPS
-    )
+    return Maximum(h, -float(result.fun) * len(target), float(np.linalg.norm(result.jac)), int(result.nfev) + _EM_STEPS)
 
 
-def _judge(
-    gradient_norm: float, h: Array, covariance: Array, regions: Regions, log_likelihood: float
-) -> tuple[str, str]:
+def _judge(gradient_norm: float, h: Array, covariance: Array, regions: Regions, gain: float) -> tuple[str, str]:
     n, kappa = len(h), float(np.linalg.norm(h))
     # A direction inside every region makes all of them certain as κ grows: the likelihood has no maximum.
     if kappa >= 0.5 * _MAX_CONCENTRATION or (kappa > 0 and regions.contains(h, strict=True).all()):
@@ -174,7 +170,6 @@ def _judge(
         )
     if gradient_norm > 1e-5:
         return "not converged", f"not converged: gradient {gradient_norm:.1e} an observation"
-    gain = log_likelihood - sum_log_mass(regions, np.zeros(n))[0]
     spread = float(np.sqrt(h @ covariance @ h)) / kappa if kappa > 0 else np.nan
     if 2 * gain >= chi2.ppf(0.95, n) and not spread < kappa:  # a small gradient cannot tell a plateau from a maximum
         return "flat", (
@@ -190,7 +185,7 @@ def _judge(
 
 
 def fit_maximum_likelihood(
-    observations: Observations, *, degenerate: str = "refuse", tolerance: float = 1e-10
+    observations: Observations, *, degenerate: str = "refuse", tolerance: float = 1e-10, engine: str = "cpu"
 ) -> MaximumLikelihood:
     """Return the von Mises–Fisher law under which the observed bundles are most likely.
 
@@ -199,6 +194,7 @@ def fit_maximum_likelihood(
     observations : at least two goods.
     degenerate : "refuse" observations that only exact ties explain, or "drop" them.
     tolerance : of the masses.
+    engine : "cpu", or "jax" to sum the likelihood on a GPU.
 
     Notes
     -----
@@ -208,9 +204,11 @@ def fit_maximum_likelihood(
         raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
     regions = Regions.of(observations)
     regions = regions[usable_rows(regions, degenerate)]
-    h, log_likelihood, gradient_norm, n_evaluations = maximise_likelihood(regions, tolerance=tolerance)
-    covariance = _inverse(observed_information(regions, h, tolerance=tolerance))
-    status, message = _judge(gradient_norm, h, covariance, regions, log_likelihood)
+    target = log_likelihood_of(regions, engine)
+    h, log_likelihood, gradient_norm, n_evaluations = maximise_likelihood(target, tolerance=tolerance)
+    covariance = _inverse(target.information(h, tolerance=tolerance))
+    gain = log_likelihood - target.value(np.zeros_like(h), tolerance=tolerance)
+    status, message = _judge(gradient_norm, h, covariance, regions, gain)
     n, kappa = len(h), float(np.linalg.norm(h))
     direction = h / kappa if kappa > 0 else np.full(n, np.nan)
     along = np.outer(direction, direction)

@@ -258,6 +258,7 @@ def log_mass(
     n_draws: int = 10_000,
     rng: np.random.Generator | None = None,
     full: bool = False,
+    engine: str = "cpu",
 ) -> Any:
     """Return the log-probability of each region under a von Mises–Fisher law.
 
@@ -271,6 +272,7 @@ def log_mass(
     tolerance : relative error of the probability aimed at; a smaller one costs more time.
     n_draws, rng : for the Monte Carlo methods, which need both.
     full : return a `Masses` record with error estimates instead.
+    engine : "cpu", or "jax" for exact masses on a GPU.
 
     Returns
     -------
@@ -282,7 +284,14 @@ def log_mass(
         raise InvalidArgument(f"method must be one of {', '.join(METHODS)}; received {method!r}")
     if not 0 < tolerance < 1:
         raise InvalidArgument(f"tolerance must lie between 0 and 1; received {tolerance}")
-    if method == "exact":
+    if engine != "cpu":
+        from stochpref.mass.loglikelihood import check_engine, device_log_mass  # noqa: PLC0415  (it imports this module)
+
+        if check_engine(engine) and method != "exact":
+            raise InvalidArgument(f"engine={engine!r} computes exact masses only; received method={method!r}")
+        masses = device_log_mass(regions, h, tolerance)
+        masses = masses if gradient else masses._replace(gradient=None)
+    elif method == "exact":
         masses = exact_log_mass(regions, h, gradient=gradient, tolerance=tolerance)
     else:
         if rng is None:

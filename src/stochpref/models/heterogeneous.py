@@ -29,6 +29,7 @@ from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
 from stochpref.fits import as_setting, data_hash, write_fit
 from stochpref.laws import check_rng
 from stochpref.mass.exact import exact_log_mass
+from stochpref.mass.loglikelihood import check_engine, log_likelihood_of
 from stochpref.models.shared import as_menus, check_observations, generator, in_order, predict_bundles, progress
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Draws, Plan, run_chains
@@ -82,6 +83,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         seed resumes from it and gives the same draws as if it had not stopped.
     degenerate : "refuse" observations that only exact ties could explain, or "drop" them.
     metropolis : a `MetropolisOptions` for the paper's algorithm, None for the default.
+    engine : "cpu", or "jax" to sum the likelihood on a GPU for "importance" and "hamiltonian"; "auto" then picks those.
     verbose : show progress on a terminal's stderr.
 
     Attributes
@@ -121,6 +123,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         checkpoint: str | Path | None = None,
         degenerate: str = "refuse",
         metropolis: MetropolisOptions | None = None,
+        engine: str = "cpu",
         verbose: bool = False,
     ) -> None:
         self.concentration_bounds = concentration_bounds
@@ -135,6 +138,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         self.checkpoint = checkpoint
         self.degenerate = degenerate
         self.metropolis = metropolis
+        self.engine = engine
         self.verbose = verbose
 
     def fit(self, observations: Observations, y: None = None) -> Self:  # noqa: ARG002
@@ -162,7 +166,9 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = observations.n_goods
         self.n_observations_, self.n_dropped_ = len(observations), len(observations) - rows.size
         self.data_hash_ = data_hash(observations)
-        target = Target(regions if rows.size == len(regions) else regions[rows], prior)
+        used = regions if rows.size == len(regions) else regions[rows]
+        on_engine = None if check_engine(self.engine) == "cpu" else log_likelihood_of(used, self.engine)
+        target = Target(used, prior, on_engine)
         choice = choose_sampler(self.sampler, target, key, plan, self.metropolis)
         draws, found = self._draw(choice, plan, key)
         attributes = {
@@ -183,7 +189,9 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
             "sampler": choice.sampler.name,
             "key": key,
             "n_chains": self.n_chains,
-            "settings": {n: as_setting(getattr(self, n)) for n in ("concentration_bounds", "degenerate", "metropolis")},
+            "settings": {
+                n: as_setting(getattr(self, n)) for n in ("concentration_bounds", "degenerate", "metropolis", "engine")
+            },
         }
         with progress(self.verbose, choice.sampler.name) as report:
             run = run_chains(

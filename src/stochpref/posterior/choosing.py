@@ -88,7 +88,9 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
     facts = f"{n} goods, concentration near {kappa:.3g}: "
     compared = f"{facts}about {costs['gibbs']:,.0f} µs an observation and effective draw by gibbs, "
     compared += f"{costs['importance']:,.0f} by importance"
-    if costs["gibbs"] <= costs["importance"]:
+    if target.engine_likelihood is not None:
+        compared = f"{facts}the engine sums the exact likelihood"
+    elif costs["gibbs"] <= costs["importance"]:
         return Choice(Gibbs(target, seed), compared)
     choice = _importance(target, seed, plan, reference, compared)
 

@@ -58,7 +58,7 @@ class Gibbs:
 
     def init(self, n_chains: int) -> GibbsState:
         """Start each chain from its own points inside the regions and its own concentration, far apart."""
-        regions, prior = self.target
+        regions, prior = self.target.regions, self.target.prior
         n = regions.n_goods
         latents = np.empty((n_chains, len(regions), n))
         directions, concentrations = np.empty((n_chains, n)), np.empty(n_chains)

@@ -20,7 +20,7 @@ from scipy.special import gammaln, logsumexp
 
 from stochpref.errors import InvalidArgument
 from stochpref.posterior.kernels import Info, Target, keyed_generator
-from stochpref.posterior.reference import Reference, log_likelihood
+from stochpref.posterior.reference import TOLERANCE, Reference
 
 Array = NDArray[np.float64]
 
@@ -87,7 +87,8 @@ class Importance:
         log_scale = float(gammaln(0.5 * (nu + n)) - gammaln(0.5 * nu)) - 0.5 * n * np.log(nu * np.pi)
         log_determinant = float(np.sum(np.log(np.diag(self.reference.factor))))
         log_proposal = log_scale - log_determinant - 0.5 * (nu + n) * np.log1p(float(z @ z) / nu)
-        return h, log_likelihood(self.target.regions, h) + log_prior - log_proposal
+        log_likelihood = self.target.log_likelihood.value(h, tolerance=TOLERANCE)
+        return h, log_likelihood + log_prior - log_proposal
 
     def parameters(self, state: ImportanceState) -> tuple[Array, Array]:
         """Return mean directions (chains, n) and concentrations (chains,) of the proposals, to be weighted."""

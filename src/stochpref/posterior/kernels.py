@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.mass.loglikelihood import LogLikelihood, ThreadedLogLikelihood
 from stochpref.posterior.prior import Prior
 from stochpref.regions import Regions
 
@@ -22,10 +23,21 @@ Array = NDArray[np.float64]
 
 
 class Target(NamedTuple):
-    """The posterior to sample: regions of the observations (none degenerate) and a prior."""
+    """The posterior to sample.
+
+    regions : of the observations, none degenerate.
+    prior : of (μ, κ).
+    engine_likelihood : the log-likelihood of the same regions where another engine keeps them; None for the CPU's.
+    """
 
     regions: Regions
     prior: Prior
+    engine_likelihood: LogLikelihood | None = None
+
+    @property
+    def log_likelihood(self) -> LogLikelihood:
+        """The exact log-likelihood, on the engine chosen."""
+        return self.engine_likelihood or ThreadedLogLikelihood(self.regions)
 
 
 class Info(NamedTuple):

@@ -21,7 +21,7 @@ from stochpref.errors import InvalidArgument
 from stochpref.laws import uniform_directions
 from stochpref.mass.cloud import count_hits, draw_cloud
 from stochpref.posterior.kernels import Info, Target, keyed_generator
-from stochpref.posterior.reference import log_likelihood as exact_log_likelihood
+from stochpref.posterior.reference import TOLERANCE
 from stochpref.posterior.walls import reflect
 
 Array = NDArray[np.float64]
@@ -136,7 +136,7 @@ class Metropolis:
     def log_likelihood(self, h: Array, rng: np.random.Generator) -> tuple[float, int]:
         """Return the log-likelihood, estimated or exact, and how many regions no draw has hit."""
         if self.options.likelihood == "exact":
-            return exact_log_likelihood(self.target.regions, h), 0
+            return self.target.log_likelihood.value(h, tolerance=TOLERANCE), 0
         hits, _ = count_hits(self.target.regions, draw_cloud(h, self.options.n_cloud, rng=rng))
         log_share = np.log(np.where(hits > 0, hits, _UNSEEN) / self.options.n_cloud)
         return float(np.sum(log_share)), int(np.sum(hits == 0))

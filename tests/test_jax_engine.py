@@ -1,0 +1,207 @@
+"""The JAX engine against the CPU engine, which shares no arithmetic with it: a power series against complex nodes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import stochpref as sp
+from stochpref import classification
+from stochpref.bessel import log_normaliser, mean_resultant_length
+from stochpref.mass.exact import exact_log_mass, sum_log_mass
+from stochpref.mass.loglikelihood import ThreadedLogLikelihood, log_likelihood_of
+
+# Interpreted kernels are hundreds of small operations: to fuse them takes longer than to run them.
+os.environ.setdefault("XLA_FLAGS", "--xla_disable_hlo_passes=fusion")
+pytest.importorskip("jax")
+from stochpref.mass import jax_series
+from stochpref.mass.jax_engine import JaxLogLikelihood, RowMasses
+
+
+def direction(n: int, rng: np.random.Generator) -> np.ndarray:
+    mu = rng.standard_normal(n)
+    return mu / np.linalg.norm(mu)
+
+
+def market(n: int, law: str, size: int, rng: np.random.Generator) -> sp.Observations:
+    """Customers around a random direction, a tenth of the goods absent, half the prices spread, caps that differ."""
+    menus = sp.MenuLaw(law).sample(size, n, rng=rng)
+    prices, caps = menus.prices.copy(), rng.uniform(0.5, 2.0, (size, n))
+    prices[: size // 2] *= 30 ** rng.uniform(-1, 0, (size // 2, n))
+    prices[::3, 1:][rng.random(prices[::3, 1:].shape) < 0.1] = np.inf
+    finite = np.where(np.isfinite(prices), prices, 0.0)
+    budgets = menus.budgets * (finite * caps).sum(axis=1) / menus.prices.sum(axis=1)
+    utilities = sp.VonMisesFisher(direction(n, rng), 4.0).sample(size, rng=rng)
+    bundles = sp.choose(utilities, prices, budgets, caps=caps)
+    # Half the budgets are what was spent: all of it, on whole units where the fractional good is left out.
+    bundles[1::2] = np.where(bundles[1::2] >= caps[1::2] * (1 - 1e-12), bundles[1::2], 0.0)
+    spent = (np.where(bundles > 0, finite, 0.0) * bundles).sum(axis=1)
+    budgets[1::2] = np.where(spent[1::2] > 0, spent[1::2], budgets[1::2])
+    return sp.Observations(prices, budgets, bundles, caps=caps)
+
+
+@pytest.fixture(scope="module")
+def observations() -> sp.Observations:
+    rng = np.random.default_rng(5)
+    mu = np.array([0.6, -0.3, 0.5, 0.2, -0.4, 0.3])
+    return sp.simulate(sp.VonMisesFisher(mu / np.linalg.norm(mu), 4.0), sp.MenuLaw("uniform"), 250, rng=rng)
+
+
+@pytest.mark.parametrize(("n", "size"), [(2, 90), (6, 120), (25, 120), (100, 40)])
+def test_equals_the_cpu_engine(n: int, size: int) -> None:
+    rng = np.random.default_rng(n)
+    regions = sp.Regions.of(market(n, "uniform", size, rng))
+    assert set(regions.kind) >= {"slack", "pivot", "tight"}
+    near = direction(n, rng)
+    for kappa in (0.0, 1.0, 5.0, 30.0, 1000.0):
+        for mu in (near, direction(n, rng)):
+            ours = sp.log_mass(regions, mu, kappa, gradient=True, full=True, engine="jax")
+            theirs = exact_log_mass(regions, kappa * mu, gradient=True)
+            known = theirs.error < 1e-9  # regions that only sampling could do are as uncertain as that
+            assert known.mean() > 0.95
+            scale = np.maximum(1.0, np.abs(theirs.log_mass[known]) * 1e-3)
+            assert np.max(np.abs(ours.log_mass - theirs.log_mass)[known] / scale) < 1e-9, kappa
+            assert np.max(np.abs(ours.gradient - theirs.gradient)[known]) < 1e-9, kappa
+            assert np.all(ours.error[known] < 1e-9)
+
+
+def test_most_rows_are_done_on_the_device() -> None:
+    """The law of the benchmark: the second attempt and the fallback are for a few rows in a thousand."""
+    rng = np.random.default_rng(1)
+    law = sp.VonMisesFisher(direction(25, rng), 5.0)
+    regions = sp.Regions.of(sp.simulate(law, sp.MenuLaw("uniform"), 1000, rng=rng))
+    asked: list[int] = []
+
+    def count(rows: np.ndarray, h: np.ndarray, tolerance: float) -> RowMasses:
+        asked.append(len(rows))
+        return RowMasses(*exact_log_mass(regions[rows], h, gradient=True, tolerance=tolerance))
+
+    value, gradient = JaxLogLikelihood.of(regions, fallback_fn=count).sums(law.concentration * law.mean_direction)
+    assert sum(asked) <= 10
+    best, slope = sum_log_mass(regions, law.concentration * law.mean_direction)
+    assert abs(value / best - 1) < 1e-12
+    np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-9 * np.abs(slope).max())
+
+
+def test_kinds_and_sides_are_those_of_the_classification() -> None:
+    for name in ("SLACK", "PIVOT", "TIGHT", "DEGENERATE", "ABOVE", "BELOW", "AT", "ABSENT"):
+        assert getattr(jax_series, name) == getattr(classification, name)
+
+
+def test_the_whole_sphere_is_the_bessel_function() -> None:
+    for n in (2, 3, 10, 25, 200):
+        for kappa in (0.0, 1e-6, 0.7, 5.0, 80.0, 1000.0, 1e4):
+            log_total, length = jax_series.whole_sphere(n, kappa)
+            assert log_total == pytest.approx(float(log_normaliser(n, kappa)) + kappa, rel=1e-12, abs=1e-11)
+            assert length == pytest.approx(float(mean_resultant_length(n, kappa)), rel=1e-11, abs=1e-14)
+
+
+@pytest.fixture(scope="module")
+def targets(observations: sp.Observations) -> tuple[JaxLogLikelihood, ThreadedLogLikelihood]:
+    regions = sp.Regions.of(observations)
+    ours = log_likelihood_of(regions, "jax")
+    assert isinstance(ours, JaxLogLikelihood)
+    return ours, ThreadedLogLikelihood(regions)
+
+
+def test_gradient_and_information_are_those_of_the_sum(
+    targets: tuple[JaxLogLikelihood, ThreadedLogLikelihood],
+) -> None:
+    ours, theirs = targets
+    h = np.array([2.0, -1.0, 1.5, 0.4, -1.2, 0.8])
+    _, gradient = ours.sums(h)
+    step = 1e-4
+    for i in range(3):
+        d = step * np.eye(6)[i]
+        assert (ours.sums(h + d)[0] - ours.sums(h - d)[0]) / (2 * step) == pytest.approx(gradient[i], rel=1e-6)
+    assert ours.value(h) == pytest.approx(theirs.value(h), rel=1e-12)
+    information = theirs.information(h)
+    np.testing.assert_allclose(ours.information(h), information, rtol=0, atol=1e-5 * np.abs(information).max())
+    rows = exact_log_mass(theirs.regions, h, gradient=True).gradient
+    assert rows is not None
+    np.testing.assert_allclose(ours.curvature(h), rows.T @ rows, rtol=1e-8, atol=1e-8)
+
+
+def test_blocks_and_repeated_rows_do_not_matter(observations: sp.Observations) -> None:
+    regions = sp.Regions.of(observations)[sp.Regions.of(observations).kind == "slack"]
+    h = np.array([2.0, -1.0, 1.5, 0.4, -1.2, 0.8])
+    whole, cut = JaxLogLikelihood.of(regions), JaxLogLikelihood.of(regions, block=16)
+    assert cut.value(h) == pytest.approx(whole.value(h), rel=1e-13)
+    np.testing.assert_array_equal(cut.rows(h).log_mass, whole.rows(h).log_mass)
+    counts = np.arange(len(regions), dtype=float)
+    weighted = JaxLogLikelihood.of(regions, counts=counts)
+    assert len(weighted) == counts.sum()
+    assert weighted.value(h) == pytest.approx(float(counts @ whole.rows(h).log_mass), rel=1e-12)
+
+
+def test_rows_beyond_the_device_are_refused_or_done_elsewhere() -> None:
+    """A region that turns its back on the mean: no positive saddle, so no contour."""
+    regions = sp.Regions.of(sp.Observations([[1.0, 2.0, 1.5]] * 2, [9.0, 9.0], [[0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]))
+    h = np.array([60.0, 50.0, 40.0])
+    alone = JaxLogLikelihood.of(regions)
+    with pytest.raises(sp.InvalidObservations, match=r"1 of 2 regions .*row 0") as caught:
+        alone.sums(h)
+    assert caught.value.rows == (0,)
+    helped = log_likelihood_of(regions, "jax")
+    assert helped.value(h, tolerance=1e-10) == pytest.approx(float(exact_log_mass(regions, h).log_mass.sum()), rel=1e-9)
+
+
+def test_degenerate_and_certain_rows() -> None:
+    rows = sp.Regions.of(
+        sp.Observations([[1.0, 2.0, 1.5]] * 3, [9.0, 0.0, 2.0], [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.5, 0.0, 0.5]])
+    )
+    assert rows.kind.tolist()[2] == "degenerate"
+    masses = sp.log_mass(rows, [1.0, 0.0, 0.0], 2.0, gradient=True, full=True, engine="jax")
+    expected = sp.log_mass(rows, [1.0, 0.0, 0.0], 2.0, gradient=True, full=True)
+    np.testing.assert_allclose(masses.log_mass, expected.log_mass, atol=1e-10)
+    np.testing.assert_allclose(masses.gradient, expected.gradient, atol=1e-10)
+    with pytest.raises(sp.InvalidObservations, match="degenerate"):
+        JaxLogLikelihood.of(rows).sums(np.ones(3))
+
+
+def test_maximum_likelihood_is_the_same(observations: sp.Observations) -> None:
+    ours, theirs = sp.fit_maximum_likelihood(observations, engine="jax"), sp.fit_maximum_likelihood(observations)
+    assert ours.status == theirs.status == "converged"
+    np.testing.assert_allclose(ours.h, theirs.h, atol=1e-5)
+    np.testing.assert_allclose(ours.direction_standard_errors, theirs.direction_standard_errors, rtol=1e-4)
+    assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, rel=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::stochpref.errors.NotConverged")
+def test_the_posterior_is_the_same(observations: sp.Observations) -> None:
+    """Proposals depend on the seed and on the mode only, so the draws agree to the accuracy of the mode."""
+    options = {"sampler": "importance", "n_chains": 2, "n_draws": 60, "n_effective": 0, "random_state": 3}
+    ours = sp.HeterogeneousUtility(engine="jax", **options).fit(observations)
+    theirs = sp.HeterogeneousUtility(**options).fit(observations)
+    assert ours.sampler_ == "importance"
+    np.testing.assert_allclose(ours.mean_direction_, theirs.mean_direction_, atol=1e-3)
+    assert ours.concentration_ == pytest.approx(theirs.concentration_, rel=1e-3)
+
+
+def test_engines_are_checked() -> None:
+    regions = sp.Regions.of(sp.Observations([[1.0, 2.0]], [9.0], [[1.0, 0.0]]))
+    with pytest.raises(sp.InvalidArgument, match="engine must be one of cpu, jax"):
+        sp.log_mass(regions, [1.0, 0.0], 1.0, engine="gpu")
+    with pytest.raises(sp.InvalidArgument, match="exact masses only"):
+        sp.log_mass(regions, [1.0, 0.0], 1.0, engine="jax", method="cloud", rng=np.random.default_rng(0))
+
+
+def test_needs_numpy_and_jax_only() -> None:
+    """On a bare GPU machine the engine imports; the caller's 32-bit default stays what it was."""
+    code = """
+import sys
+for name in ("numba", "llvmlite", "sklearn", "arviz_stats", "arviz_base", "xarray", "pandas", "pyarrow", "narwhals"):
+    sys.modules[name] = None
+from stochpref.mass import jax_engine
+import jax.numpy as jnp
+import numpy as np
+side = np.array([[1, -1, 1]], np.int8)
+target = jax_engine.JaxLogLikelihood(np.zeros(1, np.int8), side, np.ones((1, 3)), np.full(1, -1, np.int32))
+assert abs(target.rows(np.zeros(3)).log_mass[0] - np.log(1 / 8)) < 1e-10
+assert jnp.ones(1).dtype == jnp.float32
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
