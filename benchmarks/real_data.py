@@ -119,7 +119,7 @@ def study(case: Case, path: Path) -> None:
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        model = sp.HeterogeneousUtility(n_effective=200, n_draws=400, max_seconds=240, random_state=0).fit(learn)
+        model = sp.HeterogeneousUtility(n_effective=200, n_draws=400, max_seconds=60, random_state=0).fit(learn)
     line(
         f"heterogeneous ({model.sampler_}, {model.diagnostics_.worst_r_hat:.3f})",
         model.log_likelihood(fresh),
