@@ -30,15 +30,14 @@ def test_shop() -> None:
 @needs_data
 def test_votes() -> None:
     file = "US_Stanford_Dataset_PB_Chicago_47th_Ward_2022_Youth_vote_knapsacks.pb"
-    shown = run("votes.py", Path(DATA) / "pb_knapsack" / file)
+    shown = run("votes.py", Path(DATA) / "pb_knapsack" / file, 10)
     assert shown.returncode == 0, shown.stderr
     assert "voters differ is better than one utility" in shown.stdout
 
 
 @needs_data
-@pytest.mark.slow
 def test_yogurt() -> None:
-    shown = run("yogurt.py", Path(DATA) / "yogurt_long.csv")
+    shown = run("yogurt.py", Path(DATA) / "yogurt_long.csv", 10)
     assert shown.returncode == 0, shown.stderr
     assert "Worth their price" in shown.stdout
 
