@@ -45,7 +45,7 @@ Indices = NDArray[np.intp]
 FallbackFn = Callable[[Indices, Array, float], "RowMasses"]
 
 _BLOCK_GPU, _BLOCK_CPU = 65_536, 2048  # one fills a large GPU, one fits into a core's cache
-_AGAIN: Final = 1024  # rows of a second attempt at a time
+_AGAIN: Final = 4096  # rows of a second attempt at a time
 _FEW: Final = 256  # rows that the fallback does before a second kernel would be compiled
 _NODES: Final = 32  # of the shadow price; Pallas wants powers of two
 _MORE_TERMS: Final = 6
