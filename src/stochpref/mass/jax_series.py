@@ -10,7 +10,7 @@ obeys r' = -r(z + r), so the coefficients of r in powers of ε follow from r(z�
 
 Sums over goods give the logarithm of the integrand, its exponential the integrand f(ε) = Σ f_m ε^m, an entire function,
 and the contour integral is Σ f_m L[ε^m]: the moments L[ε^m] depend on (n, p₀) only, are real, and come from a table.
-That is the whole contour at once, for about the price of one complex node of it. The gradient takes the same
+That is the whole contour at once, for the price of two complex nodes of it. The gradient takes the same
 coefficients r_m against other moments.
 
 The shadow price is integrated by Gauss–Legendre points after λ = mode + τ sinh v, which spends them where the integrand
