@@ -16,12 +16,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from benchmarks.timing import best_seconds
 from stochpref.mass.jax_engine import JaxLogLikelihood
 
 try:
@@ -88,16 +88,6 @@ def simulate(n: int, size: int) -> Market:
     kind = np.zeros(size, np.int8)
     kind[binding] = 1
     return Market(kind, side, prices, pivot, CONCENTRATION * mu)
-
-
-def best_seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    function()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
 
 
 def operations(n: int, n_pivot: int, n_slack: int) -> float:

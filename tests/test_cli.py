@@ -192,6 +192,10 @@ def test_split_holds_a_share_out(tmp_path):
     whole = sp.read_observations(tmp_path / "all.csv")
     both = np.concatenate([learn.prices, later.prices])
     np.testing.assert_array_equal(np.sort(both, axis=0), np.sort(whole.prices, axis=0))
+    fresh = tmp_path / "fresh.csv"
+    for other in (tmp_path / "later.xlsx", fresh):
+        assert run("split", tmp_path / "all.csv", "--out", fresh, "--held-out", other).exit_code == 2
+        assert not fresh.exists()  # nothing is written if one of the two cannot be
     for share in (0, 1, 0.001, -2):
         refused = run("split", tmp_path / "all.csv", "--share", share, "--out", parts[0], "--held-out", parts[1])
         assert (refused.exit_code, "--share" in refused.stderr) == (2, True)

@@ -18,7 +18,7 @@ from stochpref.mass.loglikelihood import ThreadedLogLikelihood, log_likelihood_o
 # Interpreted kernels are hundreds of small operations: to fuse them takes longer than to run them.
 os.environ.setdefault("XLA_FLAGS", "--xla_disable_hlo_passes=fusion")
 pytest.importorskip("jax")
-from stochpref.mass import jax_series
+from stochpref.mass import jax_moments, jax_series
 from stochpref.mass.jax_engine import JaxLogLikelihood, RowMasses
 
 
@@ -95,7 +95,7 @@ def test_kinds_and_sides_are_those_of_the_classification() -> None:
 def test_the_whole_sphere_is_the_bessel_function() -> None:
     for n in (2, 3, 10, 25, 200):
         for kappa in (0.0, 1e-6, 0.7, 5.0, 80.0, 1000.0, 1e4):
-            log_total, length = jax_series.whole_sphere(n, kappa)
+            log_total, length = jax_moments.whole_sphere(n, kappa)
             assert log_total == pytest.approx(float(log_normaliser(n, kappa)) + kappa, rel=1e-12, abs=1e-11)
             assert length == pytest.approx(float(mean_resultant_length(n, kappa)), rel=1e-11, abs=1e-14)
 

@@ -164,8 +164,12 @@ def split_purchases(
         import numpy as np  # noqa: PLC0415
 
         from stochpref.readers import read_observations  # noqa: PLC0415
-        from stochpref.readers.writing import write_observations  # noqa: PLC0415
+        from stochpref.readers.writing import check_suffix, write_observations  # noqa: PLC0415
 
+        for path in (out, held_out):
+            check_suffix(path)
+        if out == held_out:
+            raise InvalidArgument(f"--out and --held-out must be two files; received {out} twice")
         data = read_observations(
             file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap
         )

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.errors import InvalidObservations, describe_rows
+from stochpref.mass.jax_moments import Moments, moment_table, whole_sphere
 from stochpref.mass.jax_series import (
     ABOVE,
     ABSENT,
@@ -32,12 +33,9 @@ from stochpref.mass.jax_series import (
     ROWS,
     SLACK,
     TIGHT,
-    Moments,
     Rows,
     Size,
     block_masses,
-    moment_table,
-    whole_sphere,
 )
 
 Array = NDArray[np.float64]

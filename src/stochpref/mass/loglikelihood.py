@@ -62,10 +62,7 @@ class ThreadedLogLikelihood:
         return len(self.regions)
 
     def value(self, h: Array, *, tolerance: float = 1e-10) -> float:
-        """Return Σ log-mass: a tenth cheaper than with its gradient, far cheaper far from the mode.
-
-        Regions that turn their back on h take their gradient by differences.
-        """
+        """Return Σ log-mass: a tenth cheaper than with its gradient."""
         return float(np.sum(exact_log_mass(self.regions, h, tolerance=tolerance).log_mass))
 
     def sums(self, h: Array, *, tolerance: float = 1e-10) -> tuple[float, Array]:

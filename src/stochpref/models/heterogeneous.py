@@ -465,10 +465,8 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
             "seconds": self.seconds_,
             "n_dropped": self.n_dropped_,
             "bounds": [self._prior.lower, self._prior.upper],
-            "diagnostics": {
-                name: _plain(value) for name, value in self.diagnostics_._asdict().items()
-            },
-        }  # fmt: skip
+            "diagnostics": self.diagnostics_.as_dict(),
+        }
         write_fit(folder, header, {POSTERIOR_FILE: to_bytes(self.posterior_), LEARNED_FILE: learned})
 
     @classmethod
@@ -490,19 +488,5 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
         model.sampler_, model.reason_ = learned["sampler"], learned["reason"]
         model.status_, model.seconds_ = learned["status"], float(learned["seconds"])
-        saved = {name: _restored(value) for name, value in learned["diagnostics"].items()}
-        model._conclude(Diagnostics(**saved), Prior(*learned["bounds"]))
+        model._conclude(Diagnostics.restore(learned["diagnostics"]), Prior(*learned["bounds"]))
         return model
-
-
-def _plain(value: Any) -> Any:
-    """Return diagnostics as JSON holds them: null for NaN."""
-    if isinstance(value, np.ndarray):
-        return [_plain(float(item)) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _restored(value: Any) -> Any:
-    if isinstance(value, list):
-        return np.array([math.nan if item is None else item for item in value])
-    return value

@@ -7,7 +7,7 @@ The definitions are those of arviz-stats: rank-normalised split R-hat, bulk and 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from arviz_stats.base import array_stats
@@ -34,6 +34,18 @@ class Diagnostics(NamedTuple):
     mcse_mean: Array
     mcse_sd: Array
     pareto_k: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON can hold them: null for NaN."""
+        lists = {name: [x if np.isfinite(x) else None for x in getattr(self, name)] for name in self._fields[:-1]}
+        k = self.pareto_k
+        return {**lists, "pareto_k": k if k is not None and np.isfinite(k) else None}
+
+    @classmethod
+    def restore(cls, saved: dict[str, Any]) -> Self:
+        """Return the diagnostics that `as_dict` wrote."""
+        lists = {name: np.array(saved[name], np.float64) for name in cls._fields[:-1]}  # null becomes NaN
+        return cls(**lists, pareto_k=saved["pareto_k"])
 
     @property
     def worst_r_hat(self) -> float:

@@ -23,6 +23,11 @@ from stochpref.readers.mapping import LAYOUTS, check_choice
 from stochpref.readers.tables import suffix_of
 
 
+def check_suffix(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a path, which must be one that can be written."""
+    return check_choice(suffix_of(Path(path)), "the suffix of path", tuple(_WRITERS))
+
+
 def write_observations(observations: Observations, path: str | os.PathLike[str], *, layout: str = "long") -> None:
     """Write observations to a .csv or .parquet file that `read_observations` reads back exactly.
 
@@ -40,7 +45,7 @@ def write_observations(observations: Observations, path: str | os.PathLike[str],
     if not isinstance(observations, Observations):
         raise InvalidArgument(f"observations must be Observations; received {type(observations).__name__}")
     arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", LAYOUTS[1:])]
-    write_fn = _WRITERS[check_choice(suffix_of(Path(path)), "the suffix of path", tuple(_WRITERS))]
+    write_fn = _WRITERS[check_suffix(path)]
     _check_names(observations)
     table = pa.table(arrange_fn(observations))
     with replacing(Path(path)) as file:
@@ -52,7 +57,7 @@ def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "lo
     if not isinstance(menus, Menus):
         raise InvalidArgument(f"menus must be Menus; received {type(menus).__name__}")
     arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", LAYOUTS[1:])]
-    write_fn = _WRITERS[check_choice(suffix_of(Path(path)), "the suffix of path", tuple(_WRITERS))]
+    write_fn = _WRITERS[check_suffix(path)]
     unbought = Observations(
         menus.prices, menus.budgets, np.zeros_like(menus.prices), goods=menus.goods, caps=menus.caps
     )
