@@ -225,6 +225,8 @@ LONG_CASES = [
     file("good-empty", changed(LONG, 3, "good", ""), Unreadable, "row 3 (observation 1): an empty cell"),
     file("mistyped-quantity", renamed(LONG, "quantity", "quantty"), Unreadable, "'quantity'", "nearest is 'quantty'"),
     file("mistyped-good", renamed(LONG, "good", "Godo"), Unreadable, "neither long", "nearest is 'Godo'", "columns"),
+    file("good-by-another-word", renamed(LONG, "good", "Product"), Unreadable, "(--column good=Product)?"),
+    file("quantity-by-another-word", renamed(LONG, "quantity", "qty"), Unreadable, "(--column quantity=qty)?"),
     file("no-budget", without("budget"), Unreadable, "no column 'budget'", "budget='spent'"),
     file("no-observation", without("observation"), Unreadable, "no column 'observation'"),
     file("mapped-column-missing", GOOD_LONG, Unreadable, "no column 'prise'", "nearest is 'price'",

@@ -28,6 +28,14 @@ _ADVICE: Final = {
     "budget": "; without budgets pass a constant, budget=1.0, or read with budget='spent' (--budget spent)",
     "quantity": "; if every other column of a wide table is a quantity, pass quantity='*'",
 }
+# What others call our columns: offered where nothing is spelt alike, never taken without a word.
+_SYNONYMS: Final = {
+    "observation": ("obs", "obsid", "id", "order", "order_id", "transaction", "basket", "trip", "receipt", "visit"),
+    "good": ("product", "item", "brand", "sku", "article", "alternative", "alt"),
+    "price": ("cost", "unit_price", "unitprice", "rate"),
+    "quantity": ("qty", "amount", "units", "count", "choice", "bought", "volume"),
+    "budget": ("income", "money", "wallet", "limit", "total", "expenditure"),
+}
 
 
 def check_choice(value: object, argument: str, choices: Collection[str]) -> str:
@@ -87,10 +95,10 @@ def find_layout(table: Table, given: Mapping[str, Place], layout: str) -> str:
     if any(isinstance(prefix, str) and match_prefix(table.names, prefix, given=True) for prefix in prefixes):
         return "wide"
     raise UnreadableData(
-        f"{table.source}: is neither long (no column 'good'{nearest('good', table.names)}) nor wide (no columns such "
-        f"as '{prefixes[0]}_<good>' or '{prefixes[1]}_<good>'); {_list_columns(table.names)}; say which column of a "
-        "long table names the goods, columns={'good': ...} (--column good=...), or which prefix in a wide table the "
-        "quantities have, columns={'quantity': ...} (--column quantity=...), '*' if every column holds one"
+        f"{table.source}: is neither long (no column 'good'{_likely('good', 'good', table.names)}) nor wide (no "
+        f"columns such as '{prefixes[0]}_<good>' or '{prefixes[1]}_<good>'); {_list_columns(table.names)}; say which "
+        "column of a long table names the goods, columns={'good': ...} (--column good=...), or which prefix in a wide "
+        "table the quantities have, columns={'quantity': ...} (--column quantity=...), '*' if every column holds one"
     )
 
 
@@ -120,8 +128,9 @@ def need_column(table: Table, given: Mapping[str, Place], role: str) -> Place:
 def missing_column(table: Table, role: str, name: str) -> str:
     """Return the message for a column that is not there: the nearest one, and how to map it."""
     return (
-        f"{table.source}: no column {name!r} for the {role}{nearest(name, table.names)}; {_list_columns(table.names)}; "
-        f"rename it or map it with columns={{{role!r}: ...}} (--column {role}=...){_ADVICE.get(role, '')}"
+        f"{table.source}: no column {name!r} for the {role}{_likely(role, name, table.names)}; "
+        f"{_list_columns(table.names)}; rename it or map it with columns={{{role!r}: ...}} (--column {role}=...)"
+        f"{_ADVICE.get(role, '')}"
     )
 
 
@@ -149,6 +158,13 @@ def nearest(name: str, names: Iterable[object]) -> str:
     by_folded = {str(other).strip().casefold(): str(other) for other in names}
     close = difflib.get_close_matches(name.strip().casefold(), by_folded, n=1)
     return f"; the nearest is {by_folded[close[0]]!r}" if close else ""
+
+
+def _likely(role: str, name: str, names: Iterable[str]) -> str:
+    """Return what `nearest` says of a column that is not there, or else offers one that others give this role."""
+    names = list(names)
+    alike = [other for other in names if other.strip().casefold() in _SYNONYMS.get(role, ())]
+    return nearest(name, names) or (f"; is it {alike[0]!r} (--column {role}={alike[0]})?" if alike else "")
 
 
 def _list_columns(names: tuple[Any, ...]) -> str:
