@@ -116,6 +116,17 @@ def test_shares_tell_inside_from_outside(ax):
     assert inside.get_marker() != outside.get_marker()  # not by colour alone
 
 
+def test_a_prediction_without_interval_is_a_tick(ax):
+    plots.shares(THREE, [0.5, 0.9, 0.1], [0.4, 0.6, 0.1], [0.4, 0.6, 0.1], ax)
+    ticks, observed = ax.lines
+    np.testing.assert_allclose(ticks.get_xdata(), [40, 60, 10])
+    np.testing.assert_allclose(observed.get_xdata(), [50, 90, 10])  # none is "outside" of a single number
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["predicted", "observed"]
+    sizes = Figure().add_subplot()
+    plots.basket_sizes([0.2, 0.8], [0.3, 0.7], [0.3, 0.7], sizes)
+    assert not sizes.patches
+
+
 def test_basket_sizes_in_steps(ax):
     plots.basket_sizes([0.2, 0.5, 0.3], [0.1, 0.4, 0.2], [0.3, 0.6, 0.4], ax, step=3)
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [1, 4, 7])

@@ -123,6 +123,7 @@ def ranks(draws: ArrayLike, ax: Axes, *, name: str = "", n_bins: int = 10) -> Ax
         counts = np.histogram(chain, edges)[0]
         ax.stairs(counts, edges, baseline=None, color=shade, lw=1.3, ls=style)
     ax.set(xlim=(0, order.size), ylim=(0, None), xlabel="rank among all draws", ylabel="draws", xticks=[])
+    ax.locator_params(axis="y", integer=True)
     ax.set_title(label(name), fontsize=9.5, color=INK)
     return tidy(ax)
 
@@ -153,12 +154,19 @@ def certificate(n_consistent: int, upper_bound: int, n_used: int, ax: Axes) -> A
 
 
 def shares(names: Sequence[str], observed: ArrayLike, lower: ArrayLike, upper: ArrayLike, ax: Axes) -> Axes:
-    """Draw, for each name, the share of customers who bought it over the interval that the model predicts."""
+    """Draw, for each name, the share of customers who bought it over the interval that the model predicts.
+
+    Where the ends of all intervals agree, the prediction is one number and has a tick instead.
+    """
     seen, low, high = (100 * np.asarray(values, np.float64) for values in (observed, lower, upper))
     rows = np.arange(len(names))
     least = 0.4  # percent: an interval of no width must still show
-    ax.barh(rows, np.maximum(high - low, least), left=low, height=0.55, color=BAND, label="predicted, 90 %")
-    is_inside = (seen >= low - 1e-9) & (seen <= high + 1e-9)
+    is_point = np.array_equal(low, high)
+    if is_point:
+        ax.plot(low, rows, "|", color=ACCENT, ms=13, mew=2, label="predicted")
+    else:
+        ax.barh(rows, np.maximum(high - low, least), left=low, height=0.55, color=BAND, label="predicted, 90 %")
+    is_inside = is_point | (seen >= low - 1e-9) & (seen <= high + 1e-9)
     ax.plot(seen[is_inside], rows[is_inside], "o", color=INK, ms=4.5, label="observed")
     if not is_inside.all():
         ax.plot(seen[~is_inside], rows[~is_inside], "X", color=INK, ms=7, mec="w", label="observed, outside")
@@ -173,7 +181,10 @@ def basket_sizes(observed: ArrayLike, lower: ArrayLike, upper: ArrayLike, ax: Ax
     seen, low, high = (100 * np.asarray(values, np.float64) for values in (observed, lower, upper))
     sizes = step * np.arange(len(seen)) + 0.5 * (step - 1)
     least = 0.01 * max(float(seen.max()), float(high.max()))
-    ax.bar(sizes, np.maximum(high - low, least), bottom=low, width=0.7 * step, color=BAND, label="predicted, 90 %")
+    if np.array_equal(low, high):
+        ax.plot(sizes, low, "_", color=ACCENT, ms=13, mew=2, label="predicted")
+    else:
+        ax.bar(sizes, np.maximum(high - low, least), bottom=low, width=0.7 * step, color=BAND, label="predicted, 90 %")
     ax.plot(sizes, seen, "o", color=INK, ms=4.5, label="observed")
     ax.set(xlabel="different goods in the basket", ylabel="share of customers, %", ylim=(0, None))
     ax.locator_params(axis="x", integer=True)

@@ -91,7 +91,8 @@ def common_pictures(reading: Reading) -> dict[str, Any]:
             lambda ax: plots.shares([reading.observations.goods[i] for i in offered], check.share[offered],
                                     check.share_lower[offered], check.share_upper[offered], ax),
             "Observed and predicted share of customers who buy each good",
-            "Dots inside their bars: the model buys as customers did.", size=(4.6, 1.1 + 0.235 * len(offered)),
+            "Dots inside their bars: the model buys as customers did." if check.n_replicates > 1
+            else "Dots on their ticks: the utility buys as customers did.", size=(4.6, 1.1 + 0.235 * len(offered)),
         ),
         "sizes": picture(
             lambda ax: plots.basket_sizes(check.size, check.size_lower, check.size_upper, ax, step=check.size_step),
