@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +127,42 @@ def test_whole_items_with_money_left_hint_at_the_money_spent(tmp_path):
     assert "--budget spent" not in run("check", path, "--budget", "spent").stdout
 
 
+def test_rounded_figures_hint_at_the_way_to_read_them(tmp_path):
+    path = tmp_path / "rounded.csv"
+    path.write_text("observation,good,price,quantity,budget\n1,a,3,0.333,1\n2,a,3,0.334,1\n")
+    shown = run("check", path)
+    assert "1 of these leave less than 1 % of the budget" in shown.stdout
+    assert " ".join(shown.stdout.split()).count("(--budget rounded)") == 2
+    assert run("check", path, "--budget", "rounded").exit_code == 0
+
+
+def test_fit_says_how_degenerate_observations_are_left_out(tmp_path):
+    path = tmp_path / "ties.csv"
+    path.write_text(LONG.replace("b,bread,1.5,1,", "b,bread,1.5,0.1,"))
+    for model in ("common", "heterogeneous"):
+        refused = run_process("fit", path, "--model", model, "--out", tmp_path / model)
+        assert refused.returncode == 2
+        assert "--degenerate drop" in refused.stderr
+    assert (
+        run_process("fit", path, "--model", "common", "--out", tmp_path / "fit", "--degenerate", "drop").returncode == 0
+    )
+
+
+def test_predict_calls_menus_as_the_file_does(good_file):
+    folder = good_file.parent
+    run("fit", good_file, "--model", "common", "--out", folder / "fit")
+    named, numbered = folder / "menus.csv", folder / "wide.csv"
+    named.write_text("observation,good,price,budget\ntoday,milk,2,3\nsale,milk,1,3\nsale,bread,1,3\n")
+    numbered.write_text("price_milk,price_bread,budget\n2,1,3\n1,1,3\n")
+    shown = run_process("predict", folder / "fit", named, "--out", folder / "demand.csv")
+    assert "  menu today: " in shown.stdout, shown.stderr
+    assert "  menu sale: " in shown.stdout
+    rows = [line.split(",")[:2] for line in (folder / "demand.csv").read_text().splitlines()]
+    assert rows == [["menu", "good"], ["today", "milk"], ["sale", "milk"], ["sale", "bread"]]
+    assert json.loads(run_process("predict", folder / "fit", named, "--json").stdout)["labels"] == ["today", "sale"]
+    assert "  menu 2: " in run_process("predict", folder / "fit", numbered).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -140,11 +179,29 @@ def test_whole_items_with_money_left_hint_at_the_money_spent(tmp_path):
         (("simulate", "--out", "x.csv", "--concentration", "-1"), "concentration"),
         (("simulate", "--out", "x.csv", "--model", "common", "--corruption", "2"), "corruption"),
         (("simulate", "--out", "x.xlsx"), "suffix"),
-        (("simulate", "--out", "purchases.csv/x.csv"), "purchases.csv"),
+        (("simulate", "--out", "purchases.csv/x.csv"), "purchases.csv is a file; name a folder"),
+        (("simulate", "--out", "purchases.csv/y/x.csv"), "choose another place"),
+        (("summary", "fitt"), "did you mean fit?"),
+        (("report", "."), "did you mean fit?"),
+        (("report", "fit", "--out", "fit"), "fit is a folder; name a file"),
+        (("predict", "fit", "purchases.csv", "--out", "fit"), "fit is a folder; name a file"),
+        (("fit", "purchases.csv", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
+        (("fit", "purchases.csv", "--model", "common", "--out", "x", "--odd", "fit"), "--odd: fit is a folder"),
+        (("split", "purchases.csv", "--out", "a.csv", "--held-out", "sub.csv"), "--held-out: sub.csv is a folder"),
+        (("design", "menus", "--goods", "2", "--budget", "1", "--out", "fit"), "fit is a folder; name a file"),
+        (("demo", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
+        (("reproduce", "table1", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
+        (("reproduce", "figure2", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
+        (("reproduce", "figure4", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
+        (("reproduce", "guarantees", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
+        (("reproduce", "register", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
     ],
 )
 def test_mistakes_name_the_remedy(good_file, monkeypatch, arguments, message):
     monkeypatch.chdir(good_file.parent)
+    Path("sub.csv").mkdir()
+    Path("fit").mkdir()
+    Path("fit", "fit.json").write_text("{}")
     shown = run(*arguments)
     assert shown.exit_code == 2
     assert message in shown.stderr
@@ -196,6 +253,10 @@ def test_split_holds_a_share_out(tmp_path):
     for other in (tmp_path / "later.xlsx", fresh):
         assert run("split", tmp_path / "all.csv", "--out", fresh, "--held-out", other).exit_code == 2
         assert not fresh.exists()  # nothing is written if one of the two cannot be
+    (tmp_path / "bad.csv").write_text(LONG)
+    bad = ("split", tmp_path / "bad.csv", "--share", 0.5, "--out", parts[0], "--held-out", parts[1])
+    assert run(*bad).exit_code == 2
+    assert run(*bad, "--skip-bad").exit_code == 0
     for share in (0, 1, 0.001, -2):
         refused = run("split", tmp_path / "all.csv", "--share", share, "--out", parts[0], "--held-out", parts[1])
         assert (refused.exit_code, "--share" in refused.stderr) == (2, True)
@@ -207,6 +268,30 @@ def test_an_interrupt_exits_with_130(good_file, monkeypatch):
 
     monkeypatch.setattr(readers, "scan", interrupt)
     assert run("check", good_file).exit_code == 130
+
+
+def test_an_interrupt_of_many_processes_is_quiet(tmp_path):
+    table = ("--setting", "corruption", "--laws", "i", "--goods", 3, "--observations", 50, "--trials", 10**4)
+    arguments = ("reproduce", "table1", *table, "--method", "ours", "--jobs", 2, "--out", tmp_path)
+    command = [sys.executable, "-m", "stochpref.cli", *map(str, arguments)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while not list(tmp_path.glob("*.jsonl")) and process.poll() is None:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (130, "interrupted\n")
+
+
+def test_a_reader_who_leaves_ends_a_command_quietly(good_file):
+    for arguments in (("--help",), ("check", str(good_file))):
+        reader, writer = os.pipe()
+        os.close(reader)
+        command = [sys.executable, "-m", "stochpref.cli", *arguments]
+        shown = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=120, check=False)
+        os.close(writer)
+        assert (shown.returncode, shown.stderr) == (1, b"")
 
 
 def test_too_little_memory_is_said(good_file, monkeypatch):
@@ -248,6 +333,8 @@ def test_a_process_of_its_own_for_every_command(tmp_path):
     report = tmp_path / "demo" / "report.html"
     assert shown.stdout.strip().endswith(f"Open {report} in a browser.")
     assert report.stat().st_size > 100_000
+    assert "\n  menu today\n" in shown.stdout
+    assert "\n  menu cheaper coffee\n" in shown.stdout
     assert "Traceback" not in shown.stderr
     assert "coffee" in run_process("summary", tmp_path / "demo" / "fit").stdout
     menus = ("design", "menus", "--goods", 2, "--budget", 1, "--batch", 4, "--out", tmp_path / "menus.csv")

@@ -444,6 +444,7 @@ def test_cli_summary_and_predict(folder: Path) -> None:
     assert len(rows) == 4
     content = json.loads(run("predict", folder / "fit", folder / "menus.csv", "--json").stdout)
     assert np.shape(content["demand"]["mean"]) == (2, 3)
+    assert content["labels"] == content["demand"]["labels"] == ["1", "2"]
 
 
 def test_cli_refuses_options_of_the_other_model(folder: Path) -> None:

@@ -235,6 +235,20 @@ def test_pabulib_votes_are_bundles(tmp_path):
     np.testing.assert_array_equal(spent.budgets, [100, 0, 90])
 
 
+@pytest.mark.parametrize("layout", ["long", "wide"])
+def test_rounded_figures_count_as_all_spent_and_money_left_as_left(tmp_path, layout):
+    prices, exact = np.array([[3.0, 1.0]] * 4), np.array([[1 / 3, 0.0], [2 / 3, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    path = tmp_path / "rounded.csv"
+    table = sp.Observations(prices, [1.0, 2.001, 5.0, 5.0], np.round(exact, 3))
+    sp.write_observations(table, path, layout=layout)
+    path.write_text(path.read_text().replace("2.001", "2"))  # 0.667 at a price of 3 overspends
+    with pytest.raises(sp.InvalidObservations, match="budget='rounded'"):
+        sp.read_observations(path)
+    rounded = sp.read_observations(path, budget="rounded")
+    np.testing.assert_allclose(rounded.budgets, [0.999, 2.001, 5.0, 5.0])
+    assert rounded.audit().kinds == {"slack": 2, "pivot": 2, "tight": 0, "degenerate": 0}
+
+
 def test_menus_need_no_quantities(tmp_path):
     menus = sp.read_menus(write(tmp_path, "observation,good,price,budget\n1,tea,2,5\n1,rum,3,5\n2,rum,4,6\n"))
     assert menus.goods == ("tea", "rum")
@@ -249,7 +263,7 @@ def test_menus_follow_the_goods_of_a_fit(tmp_path):
     path = write(tmp_path, WIDE)
     menus = sp.read_menus(path, goods=["eggs", "bread", "milk"])
     np.testing.assert_array_equal(menus.prices, [[np.inf, 4, 2], [np.inf, 1.5, np.inf]])
-    with pytest.raises(sp.InvalidArgument, match=r"'bread' is not among them; the nearest is 'breads'"):
+    with pytest.raises(sp.InvalidArgument, match=r"good 'bread' is not one .*; the nearest is 'breads'"):
         sp.read_menus(path, goods=["breads", "milk"])
 
 
@@ -258,7 +272,7 @@ def test_skip_bad_leaves_out_whole_observations_and_says_how_many(tmp_path, capl
     with caplog.at_level(logging.WARNING, logger="stochpref"):
         kept = sp.read_observations(path, skip_bad=True)
     assert_same(kept, expected(prices=[[np.inf, 1.5]], budgets=[3], bundles=[[0, 1]], customers=["bob"]))
-    assert "left out 1 of 2 observations" in caplog.text
+    assert "left out: 1 of 2 observations" in caplog.text
     assert "row 3 (observation a): 'four'" in caplog.text
 
 

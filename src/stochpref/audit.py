@@ -29,6 +29,7 @@ class Audit:
     ----------
     kinds : number of observations of each kind.
     degenerate_rows : indices of observations that force exact ties; fits refuse them unless told to leave them out.
+    n_nearly_spent : degenerate observations that leave less than 1 % of the budget: rounded figures, as a rule.
     n_repeated_customers : customer labels that occur more than once (None without labels).
     n_identical_rows : observations equal to an earlier one in prices, budget and bundle.
     never_bought, always_bought, never_offered : names of goods; "always" means in full, at every offer.
@@ -42,6 +43,7 @@ class Audit:
     n_goods: int
     kinds: dict[str, int]
     degenerate_rows: tuple[int, ...]
+    n_nearly_spent: int
     n_repeated_customers: int | None
     n_identical_rows: int
     never_bought: tuple[str, ...]
@@ -82,7 +84,7 @@ class Audit:
         if self.n_repeated_customers is not None:
             facts.append(("repeated customers", f"{self.n_repeated_customers:,} labels occur more than once"))
         if self.sometimes_absent:
-            facts.append(("not always offered", f"{self.sometimes_absent:,} goods are missing from some menus"))
+            facts.append(("not always offered", f"{_counted(self.sometimes_absent, 'good')} missing from some menus"))
         return facts
 
     def warnings(self) -> list[str]:
@@ -91,7 +93,12 @@ class Audit:
         if self.degenerate_rows:
             warnings.append(
                 f"{len(self.degenerate_rows):,} degenerate observations (at {_some(self.degenerate_rows)}, from 0): "
-                "no fit uses them; correct or leave them out"
+                "no fit uses them; correct them, or leave them out: degenerate='drop' (--degenerate drop)"
+            )
+        if self.n_nearly_spent:
+            warnings.append(
+                f"{self.n_nearly_spent:,} of these leave less than 1 % of the budget. If figures were rounded, read "
+                "with\n    budget='rounded' (--budget rounded), which takes all of it as spent"
             )
         if self.never_offered:
             warnings.append(f"never on offer, nothing can be learnt: {_some(self.never_offered)}")
@@ -160,6 +167,7 @@ def audit(
         n_goods=prices.shape[1],
         kinds={name: int(np.sum(kind == code)) for code, name in enumerate(KIND_NAMES)},
         degenerate_rows=tuple(np.flatnonzero(kind == DEGENERATE).tolist()),
+        n_nearly_spent=int(np.sum((kind == DEGENERATE) & (spent < budgets) & (spent > 0.99 * budgets))),
         n_repeated_customers=repeated,
         n_identical_rows=_n_identical(prices, budgets, bundles, caps),
         never_bought=named(~bought.any(axis=0) & offered.any(axis=0)),

@@ -43,6 +43,7 @@ class Demand:
     standard_error : (k, n) Monte Carlo error of `mean`.
     level : of the intervals.
     goods : names.
+    labels : k names of the menus; their numbers from 1 where they have none.
     """
 
     mean: Array
@@ -57,11 +58,13 @@ class Demand:
     standard_error: Array
     level: float
     goods: tuple[str, ...]
+    labels: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, as JSON can hold them."""
-        names = (name for name in self.__dataclass_fields__ if name not in ("level", "goods"))
-        return {"goods": list(self.goods), "level": self.level} | {name: getattr(self, name).tolist() for name in names}
+        header = {"goods": list(self.goods), "labels": list(self.labels), "level": self.level}
+        names = (name for name in self.__dataclass_fields__ if name not in header)
+        return header | {name: getattr(self, name).tolist() for name in names}
 
     def __repr__(self) -> str:
         return str(self)
@@ -69,7 +72,7 @@ class Demand:
     def __str__(self) -> str:
         lines = [f"Expected purchases of a customer, {100 * self.level:g} % intervals"]
         for t in range(min(len(self.mean), 5)):
-            lines.append(f"  menu {t + 1}")
+            lines.append(f"  menu {self.labels[t]}")
             rows = [
                 (self.goods[i], self.mean[t, i], self.lower[t, i], self.upper[t, i]) for i in range(len(self.goods))
             ]
@@ -242,7 +245,12 @@ def expected_demand(market: Market, columns: Rows, menus: Menus, level: float) -
         for start in range(0, len(menus), _MENUS_AT_ONCE)
     ]
     fields = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return Demand(**fields, level=level, goods=menus.goods)
+    return Demand(**fields, level=level, goods=menus.goods, labels=menu_labels(menus))
+
+
+def menu_labels(menus: Menus) -> tuple[str, ...]:
+    """Return the names of menus; their numbers from 1 where they have none."""
+    return menus.labels or tuple(str(t + 1) for t in range(len(menus)))
 
 
 def _summarise(market: Market, columns: Rows, menus: Menus, level: float) -> dict[str, Array]:

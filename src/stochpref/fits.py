@@ -8,6 +8,7 @@ written first and ``fit.json`` last, with their hashes, so a folder is a whole f
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 from dataclasses import asdict, is_dataclass
@@ -104,8 +105,25 @@ def _as_json(content: Any) -> bytes:
 
 def _read(path: Path, home: Path) -> bytes:
     if not path.is_file():
-        raise UnreadableData(f"{home} is not a saved fit: it has no {path.name}; give the folder that save() wrote")
+        raise UnreadableData(
+            f"{home} is not a saved fit: it has no {path.name}; give the folder that save() or `stochpref fit` wrote"
+            f"{_near_fits(home)}"
+        )
     return path.read_bytes()
+
+
+def _near_fits(home: Path) -> str:
+    """Return a question that offers the saved fit whose name is nearest, of those inside a folder or beside it."""
+    inside, beside = _fits_in(home), _fits_in(home.parent)
+    near = inside or difflib.get_close_matches(home.name, beside, n=1)
+    return f"; did you mean {(home if inside else home.parent) / near[0]}?" if near else ""
+
+
+def _fits_in(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if (entry / HEADER).is_file())
+    except OSError:
+        return []
 
 
 def _parse(text: bytes, path: Path) -> Any:

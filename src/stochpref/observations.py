@@ -118,7 +118,7 @@ def find_faults(prices: Array, budgets: Array, bundles: Array | None, caps: Arra
     per_row(
         "bundles", "a bundle must not cost more than its budget", spent > budgets * (1 + MONEY_TOLERANCE),
         lambda row: f"cost {spent[row]:g} against a budget of {budgets[row]:g}",
-        "correct the row, or read with budget='spent' if only rounding is to blame",
+        "correct the row, or read with budget='rounded' (--budget rounded) if only rounding is to blame",
     )  # fmt: skip
     return faults
 
@@ -209,12 +209,14 @@ class Menus:
     budgets : (T,) zero or more.
     goods : n names, matched by name against a fit.
     caps : (T, n) largest quantities, 1 by default.
+    labels : T names of the menus or None; tables of demand show them.
     """
 
     prices: Array
     budgets: Array
     goods: tuple[str, ...]
     caps: Array
+    labels: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -223,6 +225,7 @@ class Menus:
         *,
         goods: Iterable[object] | None = None,
         caps: ArrayLike = 1.0,
+        labels: Iterable[object] | None = None,
     ) -> None:
         a, b, c = _checked_menus(prices, budgets, caps)
         _refuse(find_faults(a, b, None, c))
@@ -233,6 +236,7 @@ class Menus:
             budgets=_frozen(b),
             caps=_frozen(c),
             goods=_checked_goods(goods, a.shape[1]),
+            labels=_checked_names(labels, a.shape[0], "labels"),
         )
 
     @property
@@ -246,7 +250,8 @@ class Menus:
     def __getitem__(self, rows: Any) -> Self:
         """Return the menus picked by a slice, a mask or indices."""
         kept = _row_index(rows, len(self))
-        return type(self)(self.prices[kept], self.budgets[kept], goods=self.goods, caps=self.caps[kept])
+        labels = None if self.labels is None else [self.labels[t] for t in kept]
+        return type(self)(self.prices[kept], self.budgets[kept], goods=self.goods, caps=self.caps[kept], labels=labels)
 
     def __repr__(self) -> str:
         return f"<Menus: {len(self)} menus of {self.n_goods} goods>"

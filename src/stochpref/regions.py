@@ -278,7 +278,7 @@ def usable_rows(regions: Regions, degenerate: str) -> NDArray[np.intp]:
     bad = np.flatnonzero(regions.kind_code == DEGENERATE)
     if bad.size and (degenerate == "refuse" or bad.size == len(regions)):
         remedy = (
-            "correct the quantities or budgets, or leave them out with degenerate='drop'"
+            "correct the quantities or budgets, or leave them out: degenerate='drop' (--degenerate drop)"
             if bad.size < len(regions)
             else "correct the quantities or budgets: nothing else is left"
         )

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +57,7 @@ class Budget(StrEnum):
 
     stated = "stated"
     spent = "spent"
+    rounded = "rounded"
 
 
 class Model(StrEnum):
@@ -93,8 +96,12 @@ def exit_codes() -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise  # the reader of our output left; nothing to report
-    except (StochprefError, OSError) as error:
+    except StochprefError as error:
         typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        typer.echo(f"error: {what}; check the name, the permissions and the disk", err=True)
         sys.exit(2)
     except MemoryError:
         typer.echo("error: not enough memory; take fewer observations or goods", err=True)
@@ -112,6 +119,25 @@ def warnings_to_stderr() -> Iterator[None]:
         yield
     for warning in caught:
         typer.echo(f"warning: {warning.message}", err=True)
+
+
+def ready_folder(folder: Path, option: str = "--out") -> None:
+    """Make the folder that an option names, and refuse one that cannot be written to, before anything is computed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InvalidArgument(f"{option}: {folder} is a file; name a folder") from None
+    except OSError as error:
+        raise InvalidArgument(f"{option}: {folder} cannot be made: {error.strerror}; choose another place") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidArgument(f"{option}: {folder} may not be written to; choose another place")
+
+
+def ready_file(file: Path, option: str = "--out") -> None:
+    """Make the folder of the file that an option names, and refuse a file that cannot be written."""
+    if file.is_dir():
+        raise InvalidArgument(f"{option}: {file} is a folder; name a file, such as {file / 'out'}{file.suffix}")
+    ready_folder(file.parent, option)
 
 
 def columns(assignments: list[str]) -> dict[str, str]:

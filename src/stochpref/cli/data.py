@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import Budget, Layout, Model, app, columns, exit_codes, good_names, without_nan
+from stochpref.cli.application import (
+    Budget,
+    Layout,
+    Model,
+    app,
+    columns,
+    exit_codes,
+    good_names,
+    ready_file,
+    without_nan,
+)
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -51,7 +61,9 @@ def check(
             help="Your name for a column, a prefix in wide data, or a constant; may be repeated.", metavar="OURS=YOURS"
         ),
     ] = None,
-    budget: Annotated[Budget, typer.Option(help="Read the budget, or set it to the money spent.")] = Budget.stated,
+    budget: Annotated[
+        Budget, typer.Option(help="Read the budget; set it to the money spent; or do so where rounding parts the two.")
+    ] = Budget.stated,
     cap: Annotated[float, typer.Option(help="Largest quantity of a good, unless a column says so.")] = 1.0,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out rows that break a rule, and count them.")
@@ -119,6 +131,7 @@ def simulate(
         from stochpref.observations import Menus  # noqa: PLC0415
         from stochpref.readers.writing import replacing, write_observations  # noqa: PLC0415
 
+        ready_file(out)
         rng, names = np.random.default_rng(seed), good_names(goods, "--goods")
         utility_law, truth = _draw_law(model, len(names), concentration, corruption, rng)
         drawn = laws.MenuLaw(law.value).sample(observations, len(names), rng=rng)
@@ -133,7 +146,6 @@ def simulate(
             "model": model.value,
             **truth,
         }
-        out.parent.mkdir(parents=True, exist_ok=True)
         write_observations(data, out, layout=layout.value)
         beside = out.with_name(f"{out.stem}.truth.json")
         with replacing(beside) as stream:
@@ -153,6 +165,7 @@ def split_purchases(
     column: Annotated[list[str] | None, typer.Option(help="As in check.", metavar="OURS=YOURS")] = None,
     budget: Annotated[Budget, typer.Option(help="As in check.")] = Budget.stated,
     cap: Annotated[float, typer.Option(help="As in check.")] = 1.0,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="As in check.")] = False,
 ) -> None:
     """Split purchases at random: some to learn from, some to test on.
 
@@ -163,24 +176,24 @@ def split_purchases(
     with exit_codes():
         import numpy as np  # noqa: PLC0415
 
-        from stochpref.readers import read_observations  # noqa: PLC0415
+        from stochpref.readers import scan  # noqa: PLC0415
         from stochpref.readers.writing import check_suffix, write_observations  # noqa: PLC0415
 
         for path in (out, held_out):
             check_suffix(path)
         if out == held_out:
             raise InvalidArgument(f"--out and --held-out must be two files; received {out} twice")
-        data = read_observations(
-            file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap
-        )
+        found = scan(file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap)
+        data = found.accept(skip_bad=skip_bad)
         n_held = round(share * len(data)) if 0.0 < share < 1.0 else 0
         if not 0 < n_held < len(data):
             raise InvalidArgument(
                 f"--share must leave at least one of {len(data):,} observations on each side; received {share:g}"
             )
+        ready_file(out)
+        ready_file(held_out, "--held-out")
         order = np.random.default_rng(seed).permutation(len(data))
         for path, rows in ((out, np.sort(order[n_held:])), (held_out, np.sort(order[:n_held]))):
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_observations(data[rows], path)
             typer.echo(f"wrote {path} ({len(rows):,} observations, seed {seed})", err=True)
 

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from stochpref.cli.application import app, exit_codes
-from stochpref.errors import InvalidArgument
+from stochpref.cli.application import app, exit_codes, ready_folder
 
 _GOODS = "coffee,tea,juice,water,cake,sandwich"
 _NEW_PRICES = """observation,good,price,budget
@@ -45,9 +44,7 @@ def demo(
       stochpref demo
     """  # noqa: D301
     with exit_codes():
-        if out.exists() and not out.is_dir():
-            raise InvalidArgument(f"--out must be a folder; {out} is a file")
-        out.mkdir(parents=True, exist_ok=True)
+        ready_folder(out)
         purchases, prices, report = out / "purchases.csv", out / "new_prices.csv", out / "report.html"
         learn, later, fitted, common = out / "learn.csv", out / "later.csv", out / "fit", out / "common"
         seeded = ["--seed", str(seed)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import app, exit_codes, good_names, split, without_nan
+from stochpref.cli.application import app, exit_codes, good_names, ready_file, split, without_nan
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def menus(
         from stochpref.design import MenuLimits, optimal_menus  # noqa: PLC0415
         from stochpref.readers.writing import write_menus  # noqa: PLC0415
 
+        if out is not None:
+            ready_file(out)
         names, direction, kappa = _belief(goods, fit, concentration)
         limits = MenuLimits(
             budget=_budget(budget), lowest_price=lowest_price, highest_price=highest_price, price_step=price_step,
@@ -81,7 +83,6 @@ def menus(
             criterion=criterion.value, limits=limits,
         )  # fmt: skip
         if out is not None:
-            out.parent.mkdir(parents=True, exist_ok=True)
             write_menus(found.menus, out)
             typer.echo(f"wrote {out} ({batch} menus, seed {seed}, version {__version__})", err=True)
         if as_json:

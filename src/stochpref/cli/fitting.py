@@ -21,6 +21,8 @@ from stochpref.cli.application import (
     app,
     columns,
     exit_codes,
+    ready_file,
+    ready_folder,
     warnings_to_stderr,
     without_nan,
 )
@@ -133,6 +135,9 @@ def fit(
 
         found = scan(file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap)
         data = found.accept(skip_bad=skip_bad)
+        ready_folder(out)
+        if odd is not None:
+            ready_file(odd, "--odd")
         if model is Model.common:
             robust = _fit_common(data, margin or "0", solver, centre, degenerate, seed)
             robust.save(out)
@@ -244,37 +249,45 @@ def predict(
       stochpref predict fit/ new_prices.csv --level 0.95 --out demand.csv
     """  # noqa: D301
     with exit_codes():
+        from stochpref.demand import menu_labels  # noqa: PLC0415
         from stochpref.models import HeterogeneousUtility, load_fit  # noqa: PLC0415
         from stochpref.readers import read_menus  # noqa: PLC0415
 
+        if out is not None:
+            ready_file(out)
         fitted = load_fit(folder)
         menus = read_menus(file, layout=layout.value, columns=columns(column or []), caps=cap, goods=fitted.goods_)
-        bundles = fitted.predict(menus)
+        labels, bundles = menu_labels(menus), fitted.predict(menus)
         demand = fitted.demand(menus, level=level) if isinstance(fitted, HeterogeneousUtility) else None
         if as_json:
-            content: dict[str, Any] = {"version": __version__, "goods": list(menus.goods), "bundles": bundles.tolist()}
+            content: dict[str, Any] = {
+                "version": __version__,
+                "goods": list(menus.goods),
+                "labels": list(labels),
+                "bundles": bundles.tolist(),
+            }
             if demand is not None:
                 content["demand"] = demand.as_dict()
             typer.echo(json.dumps(without_nan(content), indent=2))
         elif demand is not None:
             typer.echo(str(demand))
         else:
-            typer.echo(_bundle_table(menus, bundles))
+            typer.echo(_bundle_table(menus, labels, bundles))
         if out is not None:
-            _write_predictions(menus, bundles, demand, out)
+            _write_predictions(menus, labels, bundles, demand, out)
 
 
-def _bundle_table(menus: Menus, bundles: Any) -> str:
+def _bundle_table(menus: Menus, labels: tuple[str, ...], bundles: Any) -> str:
     lines = ["Bundles of the common utility"]
     for t in range(min(len(menus), 10)):
         bought = [f"{menus.goods[i]} {bundles[t, i]:.3g}" for i in range(menus.n_goods) if bundles[t, i] > 0]
-        lines.append(f"  menu {t + 1}: {', '.join(bought) or 'nothing'}")
+        lines.append(f"  menu {labels[t]}: {', '.join(bought) or 'nothing'}")
     if len(menus) > 10:
         lines.append(f"  and {len(menus) - 10:,} more menus")
     return "\n".join(lines)
 
 
-def _write_predictions(menus: Menus, bundles: Any, demand: Demand | None, path: Path) -> None:
+def _write_predictions(menus: Menus, labels: tuple[str, ...], bundles: Any, demand: Demand | None, path: Path) -> None:
     """Write one row per menu and good on offer."""
     import csv  # noqa: PLC0415
     import io  # noqa: PLC0415
@@ -290,11 +303,10 @@ def _write_predictions(menus: Menus, bundles: Any, demand: Demand | None, path: 
         for i, good in enumerate(menus.goods):
             if not math.isfinite(menus.prices[t, i]):
                 continue
-            row = [t + 1, good, menus.prices[t, i], menus.budgets[t], bundles[t, i]]
+            row = [labels[t], good, menus.prices[t, i], menus.budgets[t], bundles[t, i]]
             table.writerow(
                 row + ([] if demand is None else [demand.mean[t, i], demand.lower[t, i], demand.upper[t, i]])
             )
-    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
         stream.write(text.getvalue().encode())
     typer.echo(f"wrote {path} ({len(menus):,} menus)", err=True)
@@ -329,7 +341,6 @@ def _write_odd(fitted: CommonUtility, labels: tuple[str, ...], path: Path) -> No
             table.writerow([*start, *(getattr(item, field) for field in fields)])
         if not why.at_odds:
             table.writerow([*start, *[""] * len(fields)])
-    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
         stream.write(text.getvalue().encode())
     typer.echo(f"wrote {path} ({odd.size:,} odd observations)", err=True)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import app, exit_codes
+from stochpref.cli.application import app, exit_codes, ready_file
 
 
 @app.command()
@@ -34,6 +34,7 @@ def report(
         from stochpref.models import load_fit  # noqa: PLC0415
         from stochpref.report import write_report  # noqa: PLC0415
 
+        ready_file(out)
         path = write_report(load_fit(folder), out, title=title)
         size = path.stat().st_size
         if as_json:

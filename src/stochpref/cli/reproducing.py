@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import app, exit_codes, without_nan
+from stochpref.cli.application import app, exit_codes, ready_folder, without_nan
 
 reproduce = typer.Typer(
     name="reproduce",
@@ -41,6 +41,8 @@ def guarantees(seed: _Seed = 0, as_json: _Json = False, out: _OptionalOut = None
     with exit_codes():
         from stochpref.reproduce import guarantees as exhibit  # noqa: PLC0415
 
+        if out is not None:
+            ready_folder(out)
         report = exhibit.run(seed)
         content = {"version": __version__, **exhibit.as_dict(report)}
         show(content, exhibit.as_text(report), as_json, out, "guarantees")
@@ -58,6 +60,8 @@ def register(as_json: _Json = False, out: _OptionalOut = None) -> None:
     with exit_codes():
         from stochpref.reproduce import register as exhibit  # noqa: PLC0415
 
+        if out is not None:
+            ready_folder(out)
         findings = exhibit.run()
         content = {"version": __version__, "findings": exhibit.as_list(findings)}
         show(content, exhibit.as_text(findings), as_json, out, "register")
@@ -77,6 +81,7 @@ def figure1(out: _Out = Path("figures"), seed: _Seed = 0, as_json: _Json = False
     with exit_codes():
         from stochpref.reproduce import figure1 as exhibit  # noqa: PLC0415
 
+        ready_folder(out)
         numbers = {"version": __version__, **exhibit.write(out, seed)}
         show(numbers, exhibit.as_text(numbers), as_json, None, "figure1")
         _tell(out, "figure1", seed)
@@ -95,6 +100,7 @@ def figure2(out: _Out = Path("figures"), seed: _Seed = 0, as_json: _Json = False
     with exit_codes():
         from stochpref.reproduce import figure2 as exhibit  # noqa: PLC0415
 
+        ready_folder(out)
         numbers = {"version": __version__, **exhibit.write(out, seed)}
         show(numbers, exhibit.as_text(numbers), as_json, None, "figure2")
         _tell(out, "figure2", seed)
@@ -107,7 +113,6 @@ def show(content: dict[str, Any], text: str, as_json: bool, folder: Path | None,
     if folder is not None:
         from stochpref.readers.writing import replacing  # noqa: PLC0415
 
-        folder.mkdir(parents=True, exist_ok=True)
         with replacing(folder / f"{name}.json") as stream:
             stream.write(packed.encode() + b"\n")
         typer.echo(f"wrote {folder / f'{name}.json'}", err=True)

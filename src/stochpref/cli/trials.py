@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import exit_codes
+from stochpref.cli.application import exit_codes, ready_folder
 from stochpref.cli.reproducing import reproduce, show
 from stochpref.errors import InvalidArgument
 
@@ -143,6 +143,7 @@ def figure4(
             raise InvalidArgument(
                 f"--observations must name two sizes or more, to fit a rate; received {observations!r}"
             )
+        ready_folder(out)
         with _progress("figure 4") as report:
             curves = exhibit.run(goods, names, sizes, n_trials=trials, seed=seed, jobs=jobs, folder=out, report=report)
         show(
@@ -170,6 +171,7 @@ def _run_cells(
     """Run the trials of cells, print the table they make and keep it under a name."""
     from stochpref.reproduce import table1 as exhibit  # noqa: PLC0415
 
+    ready_folder(out)
     methods = ["paper", "ours"] if method is Method.both else [method.value]
     with _progress(name) as report:
         table = exhibit.run(

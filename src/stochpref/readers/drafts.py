@@ -25,6 +25,7 @@ Indices: TypeAlias = NDArray[np.int64]
 
 # Observations are dense: a mistaken column of goods would ask for more memory than there is.
 _MOST_CELLS: Final = 1 << 28
+_ROUNDING: Final = 0.01  # of the budget: what rounded prices and quantities may leave or overspend
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Wishes:
     """How the user wants a source read.
 
     columns : role -> column, prefix or constant.
-    budget : "stated", or "spent" to compute it from prices and quantities.
+    budget : "stated", "spent" to compute it from prices and quantities, or "rounded" to do so where the two are near.
     caps : a number, or one per good; a column of caps goes before it.
     has_quantities : False for menus.
     """
@@ -157,7 +158,11 @@ def finish_draft(
     caps = np.where(np.isnan(caps), check_caps(wishes.caps, prices.shape), caps)
     if bundles is not None:
         bundles = np.where(np.isnan(bundles) & (prices == np.inf), 0.0, bundles)
-        budgets = money_spent(prices, bundles) if budgets is None else budgets
+        if wishes.budget != "stated":
+            spent = money_spent(prices, bundles)
+            stated = spent if budgets is None else budgets
+            with np.errstate(invalid="ignore", over="ignore"):  # what is not a number is refused later
+                budgets = np.where(np.abs(spent - stated) <= _ROUNDING * stated, spent, stated)
     if budgets is None:
         raise InvalidArgument("budget must be 'stated' where there are no quantities; received 'spent'")
     return Draft(

@@ -65,7 +65,7 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
 def _find_places(table: Table, wishes: Wishes) -> dict[str, Place | None]:
     needed = ["observation", "good", "price"]
     needed += ["quantity"] if wishes.has_quantities else []
-    needed += ["budget"] if wishes.budget == "stated" else []
+    needed += ["budget"] if wishes.budget != "spent" else []
     places: dict[str, Place | None] = dict.fromkeys(("quantity", "budget"))
     places |= {role: need_column(table, wishes.columns, role) for role in needed}
     places |= {role: find_column(table, wishes.columns, role) for role in ("customer", "cap")}

@@ -26,7 +26,7 @@ from stochpref.readers.wide import draft_wide
 logger = logging.getLogger("stochpref")
 
 _DRAFTS: Final = {"long": draft_long, "wide": draft_wide}
-_BUDGETS: Final = ("stated", "spent")
+_BUDGETS: Final = ("stated", "spent", "rounded")
 
 
 class BadRow(NamedTuple):
@@ -85,7 +85,7 @@ class Scan:
             remedy = "correct them or leave them out: skip_bad (--skip-bad)"
             _refuse(self.source, self.bad, self.describe_bad(), remedy)
         if self.bad:
-            logger.warning("%s: left out %s", self.source, self.describe_bad())
+            logger.warning("%s: left out: %s", self.source, self.describe_bad())
         return self.observations
 
     def describe_bad(self, limit: int = 3) -> str:
@@ -113,7 +113,8 @@ def read_observations(
     columns : our name -> your column, your prefix in wide data, or a constant: ``{"quantity": "x", "price": 1.0}``. The
         good follows a prefix after an underscore or as a number (``x_milk``, ``x1``); the prefix ``"*"`` takes every
         column not otherwise used.
-    budget : "stated" in the data, or "spent": what the bundle cost, for whole items that leave small change.
+    budget : "stated" in the data; "spent": what the bundle cost, for whole items that leave small change; or "rounded":
+        stated, but spent where the two differ by 1 % at most, for rounded figures.
     caps : largest quantities: a number or one per good; a column of caps goes before it.
     skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
 
@@ -186,7 +187,8 @@ def read_menus(
     if bad:
         n_bad = len({row.position for row in bad})
         _refuse(draft.source, bad, _describe_bad(bad, n_bad, len(draft.budgets), draft.counting, 3), "correct them")
-    menus = Menus(draft.prices, draft.budgets, goods=draft.goods, caps=draft.caps)
+    labels = [label or str(t + 1) for t, label in enumerate(draft.labels)] if any(draft.labels) else None
+    menus = Menus(draft.prices, draft.budgets, goods=draft.goods, caps=draft.caps, labels=labels)
     return menus if goods is None else _reorder(menus, tuple(goods), draft.source)
 
 
@@ -297,11 +299,12 @@ def _reorder(menus: Menus, goods: tuple[str, ...], source: str) -> Menus:
     unknown = [good for good in menus.goods if good not in goods]
     if unknown:
         raise InvalidArgument(
-            f"goods must name every good of {source}; {unknown[0]!r} is not among them{nearest(unknown[0], goods)}"
+            f"{source}: good {unknown[0]!r} is not one of the {len(goods):,} goods known{nearest(unknown[0], goods)}; "
+            "correct the name or leave the good out"
         )
     prices = np.full((len(menus), len(goods)), np.inf)
     caps = np.ones((len(menus), len(goods)))
     places = [goods.index(good) for good in menus.goods]
     prices[:, places] = menus.prices
     caps[:, places] = menus.caps
-    return Menus(prices, menus.budgets, goods=goods, caps=caps)
+    return Menus(prices, menus.budgets, goods=goods, caps=caps, labels=menus.labels)

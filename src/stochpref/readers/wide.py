@@ -24,7 +24,7 @@ def draft_wide(table: Table, wishes: Wishes) -> Draft:
     """Return a draft from one row per observation."""
     observation = find_column(table, wishes.columns, "observation")
     customer = find_column(table, wishes.columns, "customer")
-    budget = need_column(table, wishes.columns, "budget") if wishes.budget == "stated" else None
+    budget = need_column(table, wishes.columns, "budget") if wishes.budget != "spent" else None
     by_good = _find_by_good(
         table, wishes, used={place for place in (observation, customer, budget) if place is not None}
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -261,7 +262,7 @@ def _run_all(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Outcome]]:
     before = os.environ.get("STOCHPREF_NUM_THREADS")
     os.environ["STOCHPREF_NUM_THREADS"] = "1"
     try:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_on_interrupt) as pool:
             futures = {pool.submit(run_trial, task): task for task in tasks}
             try:
                 for future in as_completed(futures):
@@ -274,6 +275,11 @@ def _run_all(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Outcome]]:
             del os.environ["STOCHPREF_NUM_THREADS"]
         else:
             os.environ["STOCHPREF_NUM_THREADS"] = before
+
+
+def _end_on_interrupt() -> None:
+    """Let an interrupt end a worker without a word; the process that started it says what happened."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _append(path: Path, task: Task, outcome: Outcome) -> None:
