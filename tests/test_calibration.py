@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from stochpref.posterior.chains import Plan, run_chains
 from stochpref.posterior.choosing import choose_sampler
 from stochpref.posterior.gibbs import Gibbs
 from stochpref.posterior.hamiltonian import Hamiltonian
-from stochpref.posterior.importance import Importance
 from stochpref.posterior.kernels import Target
 from stochpref.posterior.metropolis import Metropolis, MetropolisOptions
 from stochpref.posterior.prior import Prior
@@ -63,12 +63,17 @@ def hamiltonian(data: sp.Observations, seed: int, prior: Prior = Prior(*BOUNDS))
     return draws_of(Hamiltonian(target, seed, find_reference(Target(target.regions, Prior(*BOUNDS)))), 10, 25)
 
 
-def importance(data: sp.Observations, seed: int, prior: Prior = Prior(*BOUNDS)) -> tuple[Array, Array]:  # noqa: B008
+def importance(
+    data: sp.Observations,
+    seed: int,
+    prior: Prior = Prior(*BOUNDS),  # noqa: B008
+    name: str = "importance",
+) -> tuple[Array, Array]:
     target = Target(sp.Regions.of(data), prior)
     plan = Plan(n_chains=2, n_draws=60, n_effective=0)
-    choice = choose_sampler("importance", target, seed, plan)
+    choice = choose_sampler(name, target, seed, plan)
     run = run_chains(choice.sampler, plan, fingerprint={}, diagnose_fn=choice.diagnose_fn)
-    assert isinstance(choice.sampler, Importance)
+    assert choice.sampler.name == name
     draws = choice.finish_fn(run.draws)
     return thinned(draws.mean_direction, draws.concentration)
 
@@ -91,6 +96,7 @@ RIGHT = {
     "gibbs": (gibbs, 10, 30, 60),
     "hamiltonian": (hamiltonian, 4, 8, 40),
     "importance": (importance, 4, 15, 60),
+    "layered": (partial(importance, name="layered"), 4, 15, 30),
     "metropolis": (metropolis, 3, 2, 60),
 }
 WRONG = {

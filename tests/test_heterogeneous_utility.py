@@ -72,7 +72,7 @@ def test_parameters_behave_as_scikit_learn_expects(fitted: sp.HeterogeneousUtili
     assert clone(fitted).get_params()["n_draws"] == 600
 
 
-@pytest.mark.parametrize("sampler", ["gibbs", "hamiltonian", "importance", "metropolis"])
+@pytest.mark.parametrize("sampler", ["gibbs", "hamiltonian", "importance", "layered", "metropolis"])
 def test_same_seed_same_draws_whatever_the_threads(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = market(3, 100)
     results = []
@@ -98,7 +98,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("clock")
-@pytest.mark.parametrize("sampler", ["gibbs", "hamiltonian", "importance", "metropolis"])
+@pytest.mark.parametrize("sampler", ["gibbs", "hamiltonian", "importance", "layered", "metropolis"])
 def test_a_stopped_fit_resumes_to_the_same_draws(sampler: str, tmp_path: Path) -> None:
     data = market(3, 60)
     settings = {"sampler": sampler, "n_chains": 2, "n_draws": 60, "n_effective": 60, "random_state": 1}

@@ -18,6 +18,8 @@ from stochpref.mass.cloud import count_hits, draw_cloud
 from stochpref.posterior.hamiltonian import QUARTER_TURN, Hamiltonian
 from stochpref.posterior.importance import Importance, resample, smooth_weights
 from stochpref.posterior.kernels import Sampler, Target
+from stochpref.posterior.layered import Layered
+from stochpref.posterior.layers import find_layers
 from stochpref.posterior.metropolis import Metropolis, MetropolisOptions
 from stochpref.posterior.prior import Prior
 from stochpref.posterior.reference import Reference, evaluate, find_reference, log_prior
@@ -238,6 +240,7 @@ def samplers(target: Target) -> list[Sampler]:
     return [
         Hamiltonian(target, 12, reference, n_warmup=3),
         Importance(target, 12, reference),
+        Layered(target, 12, find_layers(target)),
         Metropolis(target, 12, MetropolisOptions(n_cloud=1000)),
         Metropolis(target, 12, MetropolisOptions(likelihood="exact")),
     ]

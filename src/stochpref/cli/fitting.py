@@ -57,6 +57,7 @@ class SamplerName(StrEnum):
     auto = "auto"
     gibbs = "gibbs"
     importance = "importance"
+    layered = "layered"
     hamiltonian = "hamiltonian"
     metropolis = "metropolis"
 

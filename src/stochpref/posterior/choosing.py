@@ -3,8 +3,9 @@
 """Which sampler, and why.
 
 Gibbs costs little a draw but its draws are correlated, the more so the fewer the goods and the more alike the
-customers: bundles then say little of utilities. Samplers on the exact likelihood pay for an integral per observation
-and draw, and get draws that are nearly independent, if the posterior has a mode and data enough to look Gaussian.
+customers: bundles then say little of utilities. Samplers on the exact likelihood pay for an integral per distinct
+region and draw, and get draws that are nearly independent: around the mode of the posterior if it has one and data
+enough to look Gaussian, else layer by layer of κ.
 """
 
 from __future__ import annotations
@@ -22,17 +23,20 @@ from stochpref.posterior.gibbs import Gibbs
 from stochpref.posterior.hamiltonian import Hamiltonian
 from stochpref.posterior.importance import Importance, resample, smooth_weights
 from stochpref.posterior.kernels import Sampler, Target
+from stochpref.posterior.layered import Layered
+from stochpref.posterior.layers import find_layers
 from stochpref.posterior.metropolis import Metropolis, MetropolisOptions
 from stochpref.posterior.reference import Reference, find_reference
 
 Array = NDArray[np.float64]
 
-SAMPLERS: Final = ("gibbs", "importance", "hamiltonian", "metropolis")
+SAMPLERS: Final = ("gibbs", "importance", "hamiltonian", "layered", "metropolis")
 
 
 _MOST_GOODS: Final = 200  # beyond which the Hessian costs more than it saves
 _FEWEST_PROPOSALS: Final = 200
 _PROPOSALS: Final = 1.6  # importance draws to begin with, for each effective draw wanted
+_LAYERED_EFFICIENCY: Final = 0.2  # of importance: regions seen edge-on cost more, and weights are less even
 
 
 class Choice(NamedTuple):
@@ -69,6 +73,8 @@ def choose_sampler(
         return Choice(Hamiltonian(target, seed, find_reference(target)), asked)
     if name == "importance":
         return _importance(target, seed, plan, find_reference(target), asked)
+    if name == "layered":
+        return _weighted(Layered(target, seed, find_layers(target)), seed, plan, asked)
     return _cheapest(target, seed, plan)
 
 
@@ -82,7 +88,7 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
     merged = target.regions.merged()
     n_distinct = size if merged is None else len(merged.regions)
     if not reference.is_mode:
-        return Choice(Gibbs(target, seed), "the posterior has no mode inside its bounds")
+        return _without_mode(target, seed, plan, reference, n_distinct)
     kappa = float(np.linalg.norm(reference.mode))
     costs = {"gibbs": gibbs_cost(n, kappa), "importance": importance_cost(n, size) * n_distinct / size}
     facts = f"{n} goods, concentration near {kappa:.3g}: "
@@ -101,6 +107,22 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
     return choice._replace(instead_fn=instead)
 
 
+def _without_mode(target: Target, seed: int, plan: Plan, reference: Reference, n_distinct: int) -> Choice:
+    n, size, kappa = target.regions.n_goods, len(target.regions), float(np.linalg.norm(reference.mode))
+    by_gibbs = gibbs_cost(n, kappa)
+    by_layers = importance_cost(n, size) * n_distinct / size / _LAYERED_EFFICIENCY
+    compared = f"the posterior has no mode inside its bounds; {n} goods, concentration near {kappa:.3g}: about "
+    compared += f"{by_gibbs:,.0f} µs an observation and effective draw by gibbs, {by_layers:,.0f} by layered"
+    if by_gibbs <= by_layers:
+        return Choice(Gibbs(target, seed), compared)
+
+    def instead(found: Diagnostics) -> Choice:
+        return Choice(Gibbs(target, seed), f"layered weights were too uneven, Pareto k {found.pareto_k:.2f}")
+
+    choice = _weighted(Layered(target, seed, find_layers(target)), seed, plan, compared)
+    return choice._replace(instead_fn=instead)
+
+
 def gibbs_cost(n_goods: int, concentration: float) -> float:
     """Return µs of one core for an observation and an effective draw, fitted to runs of `benchmarks.posterior`."""
     efficiency = 0.35 / (1.0 + (concentration / (2.0 + 0.13 * n_goods)) ** 2)
@@ -114,6 +136,12 @@ def importance_cost(n_goods: int, n_observations: int) -> float:
 
 
 def _importance(target: Target, seed: int, plan: Plan, reference: Reference, reason: str) -> Choice:
+    return _weighted(Importance(target, seed, reference), seed, plan, reason)
+
+
+def _weighted(sampler: Importance | Layered, seed: int, plan: Plan, reason: str) -> Choice:
+    """Return the choice of a sampler whose draws have weights."""
+
     def adapt(asked: Plan) -> Plan:
         if asked.n_effective == 0:
             return asked
@@ -128,7 +156,7 @@ def _importance(target: Target, seed: int, plan: Plan, reference: Reference, rea
         pareto_k = smooth_weights(draws.statistics["log_weight"]).pareto_k
         return diagnose(found.mean_direction, found.concentration)._replace(pareto_k=pareto_k)
 
-    return Choice(Importance(target, seed, reference), reason, adapt, look, finish)
+    return Choice(sampler, reason, adapt, look, finish)
 
 
 def _equally_weighted(draws: Draws, n_draws: int, seed: int) -> Draws:
