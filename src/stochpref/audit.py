@@ -92,8 +92,8 @@ class Audit:
         warnings = []
         if self.degenerate_rows:
             warnings.append(
-                f"{len(self.degenerate_rows):,} degenerate observations (at {_some(self.degenerate_rows)}, from 0): "
-                "no fit uses them; correct them, or leave them out: degenerate='drop' (--degenerate drop)"
+                f"{_counted(len(self.degenerate_rows), 'degenerate observation')} (at {_some(self.degenerate_rows)}, "
+                "from 0): no fit uses them;\n    correct them, or leave them out: degenerate='drop' (--degenerate drop)"
             )
         if self.n_nearly_spent:
             warnings.append(

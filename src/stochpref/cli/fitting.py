@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,12 +28,13 @@ from stochpref.cli.application import (
     warnings_to_stderr,
     without_nan,
 )
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, InvalidObservations
 
 if TYPE_CHECKING:
     from stochpref.demand import Demand
     from stochpref.models import CommonUtility, HeterogeneousUtility
     from stochpref.observations import Menus, Observations
+    from stochpref.readers import Scan
 
 _CHECKPOINT = "checkpoint.npz"
 
@@ -140,7 +143,8 @@ def fit(
         if odd is not None:
             ready_file(odd, "--odd")
         if model is Model.common:
-            robust = _fit_common(data, margin or "0", solver, centre, degenerate, seed)
+            with _located(found):
+                robust = _fit_common(data, margin or "0", solver, centre, degenerate, seed)
             robust.save(out)
             _print_fit(robust.summary(found.labels).as_dict(), str(robust.summary(found.labels)), model, seed, as_json)
             typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
@@ -158,12 +162,23 @@ def fit(
                 "n_effective": effective, "max_seconds": max_seconds, "concentration_bounds": concentration_bounds,
             }  # fmt: skip
             given = {name: value for name, value in settings.items() if value is not None}
-            fitted = _fit_heterogeneous(data, given, out, degenerate, seed)
+            with _located(found):
+                fitted = _fit_heterogeneous(data, given, out, degenerate, seed)
             _print_fit(fitted.summary().as_dict(), str(fitted.summary()), model, seed, as_json)
             typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
             failed = require_converged and not fitted.is_converged_
     if failed:
         sys.exit(3)
+
+
+@contextmanager
+def _located(found: Scan) -> Iterator[None]:
+    """Say of observations that a fit refuses where they are in the file."""
+    try:
+        yield
+    except InvalidObservations as error:
+        places = ", ".join(found.locate(t) for t in error.rows[:3])
+        raise InvalidObservations(f"{found.source}: {error}; in the file: {places}", error.rows) from None
 
 
 def _fit_common(

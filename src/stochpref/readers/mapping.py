@@ -30,7 +30,7 @@ _ADVICE: Final = {
 }
 # What others call our columns: offered where nothing is spelt alike, never taken without a word.
 _SYNONYMS: Final = {
-    "observation": ("obs", "obsid", "id", "order", "order_id", "transaction", "basket", "trip", "receipt", "visit"),
+    "observation": ("obs", "obsid", "id", "order", "order_id", "trans", "transaction", "basket", "trip", "visit"),
     "good": ("product", "item", "brand", "sku", "article", "alternative", "alt"),
     "price": ("cost", "unit_price", "unitprice", "rate"),
     "quantity": ("qty", "amount", "units", "count", "choice", "bought", "volume"),
