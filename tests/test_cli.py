@@ -240,6 +240,16 @@ def test_simulate_takes_names_of_goods(tmp_path):
     np.testing.assert_array_equal(first.bundles, second.bundles)
 
 
+def test_simulate_and_split_say_in_json_what_they_wrote(tmp_path):
+    made = run("simulate", "--observations", 20, "--goods", 2, "--seed", 3, "--out", tmp_path / "all.csv", "--json")
+    truth = json.loads((tmp_path / "all.truth.json").read_text())
+    paths = {"path": str(tmp_path / "all.csv"), "truth_path": str(tmp_path / "all.truth.json")}
+    assert json.loads(made.stdout) == paths | truth
+    parts = ("--out", tmp_path / "a.csv", "--held-out", tmp_path / "b.csv")
+    found = json.loads(run("split", tmp_path / "all.csv", *parts, "--json").stdout)
+    assert (found["n_observations"], found["n_held_out"], found["path"]) == (16, 4, str(tmp_path / "a.csv"))
+
+
 def test_split_holds_a_share_out(tmp_path):
     run("simulate", "--observations", 50, "--goods", 2, "--out", tmp_path / "all.csv")
     parts = tmp_path / "new" / "learn.csv", tmp_path / "new" / "later.parquet"

@@ -112,6 +112,7 @@ def simulate(
     layout: Annotated[OutputLayout, typer.Option(help="A row per observation and good, or per observation.")] = (
         OutputLayout.long
     ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print paths and the truth as JSON.")] = False,
 ) -> None:
     """Simulate a market and write what its customers buy.
 
@@ -152,6 +153,8 @@ def simulate(
             stream.write(json.dumps(truth, indent=2).encode() + b"\n")
         typer.echo(f"wrote {out} ({len(data):,} observations of {data.n_goods:,} goods, seed {seed})", err=True)
         typer.echo(f"wrote {beside} (the truth behind them)", err=True)
+        if as_json:
+            typer.echo(json.dumps({"path": str(out), "truth_path": str(beside), **truth}, indent=2))
 
 
 @app.command(name="split")
@@ -166,6 +169,7 @@ def split_purchases(
     budget: Annotated[Budget, typer.Option(help="As in check.")] = Budget.stated,
     cap: Annotated[float, typer.Option(help="As in check.")] = 1.0,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="As in check.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print paths and sizes as JSON.")] = False,
 ) -> None:
     """Split purchases at random: some to learn from, some to test on.
 
@@ -196,6 +200,16 @@ def split_purchases(
         for path, rows in ((out, np.sort(order[n_held:])), (held_out, np.sort(order[:n_held]))):
             write_observations(data[rows], path)
             typer.echo(f"wrote {path} ({len(rows):,} observations, seed {seed})", err=True)
+        if as_json:
+            content = {
+                "version": __version__,
+                "seed": seed,
+                "path": str(out),
+                "n_observations": len(data) - n_held,
+                "held_out_path": str(held_out),
+                "n_held_out": n_held,
+            }
+            typer.echo(json.dumps(content, indent=2))
 
 
 def _draw_law(
