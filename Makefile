@@ -23,7 +23,7 @@ $(VENV)/.with-%: $(VENV)/.created pyproject.toml constraints.txt
 demo: $(VENV)/.with-core
 	$(BIN)/stochpref demo --out demo
 
-test: $(VENV)/.with-test,jax
+test: $(VENV)/.with-test,jax,dask
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.with-lint

@@ -19,6 +19,8 @@ ORDER = [
     "readers",
     "choice",
     "regions",
+    "parts",
+    "cluster",
     "laws",
     "mass",
     "likelihood",

@@ -9,8 +9,9 @@ from scipy.integrate import quad
 import stochpref as sp
 from stochpref.bessel import log_normaliser, mean_resultant_length
 from stochpref.classification import PIVOT, SLACK, TIGHT
+from stochpref.engines import GROUP
 from stochpref.laws import uniform_directions
-from stochpref.mass.exact import GROUP, exact_log_mass, observed_information, vmf_covariance
+from stochpref.mass.exact import exact_log_mass, observed_information, vmf_covariance
 from stochpref.posterior.gibbs import Gibbs, GibbsState
 from stochpref.posterior.kernels import Target, keyed_generator
 from stochpref.posterior.law import draw_laws

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from stochpref.observations import Observations as Observations
     from stochpref.prediction import accuracy as accuracy
     from stochpref.prediction import consistency as consistency
+    from stochpref.readers import StoredObservations as StoredObservations
     from stochpref.readers import read_menus as read_menus
     from stochpref.readers import read_observations as read_observations
     from stochpref.readers import write_menus as write_menus
@@ -76,6 +77,7 @@ _HOME = {
     "Observations": "observations",
     "Regions": "regions",
     "SignEstimate": "design",
+    "StoredObservations": "readers",
     "StochprefError": "errors",
     "UnreadableData": "errors",
     "VonMisesFisher": "laws",

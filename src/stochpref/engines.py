@@ -4,18 +4,24 @@
 
 A kernel works on rows ``start <= t < stop`` of arrays it shares with the others and writes only its own rows, so
 the result does not depend on the number of threads or on the size of a block. Sums are made of partial sums over
-fixed groups of rows, added in order, for the same reason.
+fixed groups of rows, added in order, for the same reason. Beyond one machine, Dask spreads parts of the data over
+workers (`connect`; what they do is in `cluster`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
+
+from stochpref.errors import InvalidArgument
+
+GROUP: Final = 64  # rows summed together; part of the definition of a sum, not a tuning knob
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -78,3 +84,30 @@ def for_blocks(kernel: Callable[[int, int], object], n_rows: int, block: int) ->
         return
     for future in [_pool(threads).submit(kernel, start, min(start + block, n_rows)) for start in starts]:
         future.result()
+
+
+def is_cluster(engine: Any) -> bool:
+    """Tell whether an engine is "dask" or a `distributed.Client`."""
+    return engine == "dask" or (hasattr(engine, "submit") and hasattr(engine, "scheduler_info"))
+
+
+@contextmanager
+def connect(engine: Any) -> Iterator[Any]:
+    """Yield the `distributed.Client` of an engine: the one given, or one of a local cluster that lasts as long as this.
+
+    A local cluster has a process for each core, with one thread each.
+    """
+    if engine != "dask":
+        yield engine
+        return
+    try:
+        from distributed import Client, LocalCluster  # noqa: PLC0415
+    except ImportError:
+        raise InvalidArgument(
+            "engine='dask' needs Dask, which is not installed; pip install 'stochpref[dask]'"
+        ) from None
+    with (
+        LocalCluster(n_workers=n_threads(), threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client

@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from stochpref.errors import InvalidArgument, UnreadableData
-from stochpref.observations import Observations
 from stochpref.readers.writing import replacing
 
 FORMAT: Final = 1
@@ -34,14 +33,6 @@ class SavedFit(NamedTuple):
 
     header: dict[str, Any]
     parts: dict[str, Any]
-
-
-def data_hash(observations: Observations) -> str:
-    """Return a hash of everything a fit depends on: goods, prices, budgets, bundles and caps, in order."""
-    digest = hashlib.sha256("\0".join(observations.goods).encode())
-    for array in (observations.prices, observations.budgets, observations.bundles, observations.caps):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return f"sha256:{digest.hexdigest()}"
 
 
 def write_fit(folder: str | Path, header: dict[str, Any], parts: dict[str, Any]) -> None:

@@ -10,7 +10,8 @@ uniform law give a start that needs no tuning; Newton steps in a trust region wi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +19,22 @@ from scipy.optimize import OptimizeResult, brentq, minimize
 from scipy.stats import chi2
 
 from stochpref.bessel import mean_resultant_length
+from stochpref.cluster import LARGE, in_parts
 from stochpref.errors import InvalidArgument
-from stochpref.mass.loglikelihood import LogLikelihood, log_likelihood_of
+from stochpref.mass.exact import Sums
+from stochpref.mass.loglikelihood import LogLikelihood, log_likelihood_of, summed_on
+from stochpref.mass.streamed import AnchoredLogLikelihood, StreamedLogLikelihood
 from stochpref.observations import Observations
+from stochpref.parts import ReportFn, sample_rows
+from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions, usable_rows
 
 Array = NDArray[np.float64]
 
 _MAX_CONCENTRATION = 1e4  # beyond it the data speak of one common utility, not of a law
 _EM_STEPS = 3
+_ROUNDS = 4  # of two passes each
+_CLOSE_ENOUGH = 0.01  # of a standard error: the last Newton step
 _NEWTON_GOODS = 200  # with more goods than this the Hessian costs more than it saves
 
 
@@ -160,10 +168,81 @@ def maximise_likelihood(target: LogLikelihood, *, tolerance: float = 1e-10) -> M
     return Maximum(h, -float(result.fun) * len(target), float(np.linalg.norm(result.jac)), int(result.nfev) + _EM_STEPS)
 
 
-def _judge(gradient_norm: float, h: Array, covariance: Array, regions: Regions, gain: float) -> tuple[str, str]:
+class StreamedMaximum(NamedTuple):
+    """The most likely h of regions in parts, and what is known of the likelihood around it.
+
+    maximum : as in memory.
+    anchored : the log-likelihood near it.
+    """
+
+    maximum: Maximum
+    anchored: AnchoredLogLikelihood
+
+
+def maximise_streamed(
+    target: StreamedLogLikelihood, *, seed: int = 0, tolerance: float = 1e-10, n_sample: int = LARGE
+) -> StreamedMaximum:
+    """Return the h under which all observations are most likely, in two passes over them if all goes well.
+
+    A sample's maximum is √(T/m) standard errors away, m its size. One pass there gives exact sums, which with the
+    sample's own give the likelihood around (`AnchoredLogLikelihood`), whose maximum is nearer by orders of magnitude; a
+    second pass gives the exact gradient there, and a last Newton step, which must be below a hundredth of a standard
+    error.
+
+    Parameters
+    ----------
+    seed : picks the sample.
+    n_sample : its size.
+    """
+    sample = sample_rows(target.parts, n_sample, seed)
+    h = maximise_likelihood(log_likelihood_of(sample), tolerance=tolerance).h
+    n_passes = 0
+    for _ in range(_ROUNDS):
+        around = AnchoredLogLikelihood(h, target.all_sums(h, tolerance=tolerance), sample, len(target))
+        if np.linalg.eigvalsh(around.exact.information)[0] <= 0:
+            break
+        h = np.asarray(_maximise(around, h, tolerance).x, dtype=np.float64)
+        value, gradient = target.sums(h, tolerance=tolerance)
+        n_passes += 2
+        anchored = AnchoredLogLikelihood(
+            h, Sums(value, gradient, around.information(h, tolerance=tolerance)), sample, len(target)
+        )
+        step = _newton_step(anchored.exact)
+        if step is not None and float(gradient @ step) < _CLOSE_ENOUGH**2:
+            maximum = Maximum(
+                h + step, value + 0.5 * float(gradient @ step), float(np.linalg.norm(gradient)) / len(target), n_passes
+            )
+            return StreamedMaximum(maximum, anchored)
+    # No maximum to speak of near that of the sample: every step takes a pass.
+    result = _maximise(target, h, tolerance)
+    h = np.asarray(result.x, dtype=np.float64)
+    maximum = Maximum(
+        h, -float(result.fun) * len(target), float(np.linalg.norm(result.jac)), int(result.nfev) + n_passes
+    )
+    return StreamedMaximum(
+        maximum, AnchoredLogLikelihood(h, target.all_sums(h, tolerance=tolerance), sample, len(target))
+    )
+
+
+def _newton_step(sums: Sums) -> Array | None:
+    if np.linalg.eigvalsh(sums.information)[0] <= 0:
+        return None
+    return np.asarray(np.linalg.solve(sums.information, sums.gradient), dtype=np.float64)
+
+
+def _conclude_streamed(target: StreamedLogLikelihood, goods: tuple[str, ...], tolerance: float) -> MaximumLikelihood:
+    maximum, anchored = maximise_streamed(target, tolerance=tolerance)
+    information = anchored.exact.information
+    # Wald's statistic for κ = 0 in place of the likelihood's: it spares a pass.
+    gain = 0.5 * float(maximum.h @ information @ maximum.h)
+    is_separable = target.is_separable(maximum.h) if maximum.h.any() else False
+    return _conclude(maximum, _inverse(information), gain, is_separable, len(target), goods)
+
+
+def _judge(gradient_norm: float, h: Array, covariance: Array, is_separable: bool, gain: float) -> tuple[str, str]:
     n, kappa = len(h), float(np.linalg.norm(h))
     # A direction inside every region makes all of them certain as κ grows: the likelihood has no maximum.
-    if kappa >= 0.5 * _MAX_CONCENTRATION or (kappa > 0 and regions.contains(h, strict=True).all()):
+    if kappa >= 0.5 * _MAX_CONCENTRATION or is_separable:
         return "separable", (
             "not identified: the concentration grows without bound, since one common utility explains every "
             "observation; use CommonUtility"
@@ -185,30 +264,54 @@ def _judge(gradient_norm: float, h: Array, covariance: Array, regions: Regions, 
 
 
 def fit_maximum_likelihood(
-    observations: Observations, *, degenerate: str = "refuse", tolerance: float = 1e-10, engine: str = "cpu"
+    observations: Observations | StoredObservations | str | Path,
+    *,
+    degenerate: str = "refuse",
+    tolerance: float = 1e-10,
+    engine: Any = "cpu",
+    report: ReportFn | None = None,
 ) -> MaximumLikelihood:
     """Return the von Mises–Fisher law under which the observed bundles are most likely.
 
     Parameters
     ----------
-    observations : at least two goods.
+    observations : of at least two goods; or a folder of Parquet files, read in blocks.
     degenerate : "refuse" observations that only exact ties explain, or "drop" them.
     tolerance : of the masses.
-    engine : "cpu", or "jax" to sum the likelihood on a GPU.
+    engine : "cpu"; "jax" to sum the likelihood on a GPU; "dask" or a `distributed.Client` to sum it on a cluster.
+    report : told of steps done, steps in all and what is being done, where observations are read in blocks.
 
     Notes
     -----
     The paper gives maximum likelihood up for want of a closed form and of a gradient; both are exact here.
+
+    More than 65,536 stored observations are not passed over at every step: a sample of them gives the start and the
+    shape of the likelihood, two or more passes over all of them the rest (`maximise_streamed`). The maximum is the
+    exact one, to a hundredth of its standard error.
     """
-    if observations.n_goods < 2:
+    source = as_observations(observations)
+    if source.n_goods < 2:
         raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
-    regions = Regions.of(observations)
+    with in_parts(source, engine, degenerate=degenerate, seed=0, report=report) as found:
+        if found is not None:
+            parts, origin = found
+            return _conclude_streamed(StreamedLogLikelihood(parts, report), origin.goods, tolerance)
+    memory = source.load() if isinstance(source, StoredObservations) else source
+    regions = Regions.of(memory)
     regions = regions[usable_rows(regions, degenerate)]
-    target = log_likelihood_of(regions, engine)
-    h, log_likelihood, gradient_norm, n_evaluations = maximise_likelihood(target, tolerance=tolerance)
-    covariance = _inverse(target.information(h, tolerance=tolerance))
-    gain = log_likelihood - target.value(np.zeros_like(h), tolerance=tolerance)
-    status, message = _judge(gradient_norm, h, covariance, regions, gain)
+    with summed_on(engine, regions) as target:
+        maximum = maximise_likelihood(target, tolerance=tolerance)
+        covariance = _inverse(target.information(maximum.h, tolerance=tolerance))
+        gain = maximum.log_likelihood - target.value(np.zeros_like(maximum.h), tolerance=tolerance)
+    is_separable = bool(regions.contains(maximum.h, strict=True).all()) if maximum.h.any() else False
+    return _conclude(maximum, covariance, gain, is_separable, len(regions), memory.goods)
+
+
+def _conclude(
+    maximum: Maximum, covariance: Array, gain: float, is_separable: bool, n_observations: int, goods: tuple[str, ...]
+) -> MaximumLikelihood:
+    h, log_likelihood, gradient_norm, n_evaluations = maximum
+    status, message = _judge(gradient_norm, h, covariance, is_separable, gain)
     n, kappa = len(h), float(np.linalg.norm(h))
     direction = h / kappa if kappa > 0 else np.full(n, np.nan)
     along = np.outer(direction, direction)
@@ -221,12 +324,12 @@ def fit_maximum_likelihood(
         covariance=covariance,
         log_likelihood=log_likelihood,
         aic=2 * n - 2 * log_likelihood,
-        bic=n * float(np.log(len(regions))) - 2 * log_likelihood,
+        bic=n * float(np.log(n_observations)) - 2 * log_likelihood,
         status=status,
         message=message,
         n_evaluations=n_evaluations,
-        n_observations=len(regions),
-        goods=observations.goods,
+        n_observations=n_observations,
+        goods=goods,
     )
 
 

@@ -271,10 +271,16 @@ def _row_keys(regions: Regions) -> NDArray[np.uint64]:
     return prices + sides + rest
 
 
-def usable_rows(regions: Regions, degenerate: str) -> NDArray[np.intp]:
-    """Return the rows a fit may use: all of them, or those left when degenerate ones are dropped on request."""
+def check_degenerate(degenerate: str) -> str:
+    """Return what to do with degenerate observations, if it is one of the two."""
     if degenerate not in ("refuse", "drop"):
         raise InvalidArgument(f"degenerate must be 'refuse' or 'drop'; received {degenerate!r}")
+    return degenerate
+
+
+def usable_rows(regions: Regions, degenerate: str) -> NDArray[np.intp]:
+    """Return the rows a fit may use: all of them, or those left when degenerate ones are dropped on request."""
+    check_degenerate(degenerate)
     bad = np.flatnonzero(regions.kind_code == DEGENERATE)
     if bad.size and (degenerate == "refuse" or bad.size == len(regions)):
         remedy = (

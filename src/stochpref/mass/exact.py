@@ -11,6 +11,7 @@ or blocks to the last bit.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,18 +19,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.bessel import log_normaliser, mean_resultant_length
 from stochpref.classification import ABOVE, ABSENT, BELOW, DEGENERATE, TIGHT
-from stochpref.engines import compiled, for_blocks
+from stochpref.engines import GROUP, compiled, for_blocks
 from stochpref.errors import InvalidArgument
 from stochpref.mass.integrator import Scratch, make_scratch, observation_mass
 from stochpref.mass.monte_carlo import cloud_log_mass, sampled_log_mass
 from stochpref.mass.obtuse import turned_mass, turned_moments, turns_away
 from stochpref.mass.shadow import Cone
 from stochpref.mass.spherical import Rules, gauss_rules
+from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
 
-GROUP = 64  # rows summed together; part of the definition of a sum, not a tuning knob
 _UNCOUNTED = np.empty(0)  # counts matter to covariances only
 _HOPELESS = 1e-3  # relative error beyond which sampling does better than a cancelling contour
 _FALLBACK_DRAWS = 1 << 14
@@ -204,26 +205,45 @@ def sum_log_mass(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) ->
     return float(np.sum(values)), np.sum(gradients, axis=0)
 
 
-def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Array:
-    """Return (n, n) minus the Hessian of Σ log-mass in h: Σ_t Cov(u) - Cov(u | region t)."""
+class Sums(NamedTuple):
+    """Of all observations: Σ log-mass, its gradient (n,) and minus its Hessian (n, n), in h."""
+
+    value: float
+    gradient: Array
+    information: Array
+
+
+def sum_with_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Sums:
+    """Return Σ log-mass, its gradient and the observed information Σ_t Cov(u) - Cov(u | region t), in one pass."""
     law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
     distinct, counts = _distinct(regions)
     n, n_groups = regions.n_goods, -(-len(distinct) // GROUP)
-    lower = np.zeros((n_groups, n, n))
+    values, gradients, lower = np.empty(n_groups), np.empty((n_groups, n)), np.zeros((n_groups, n, n))
 
     def group(start: int, stop: int) -> None:
-        part, often, size = distinct.rows(start, stop), counts[start:stop], stop - start
-        out = Output(np.empty(size), np.empty(size), np.empty((size, n)), lower[start // GROUP])
+        part, often, size, k = distinct.rows(start, stop), counts[start:stop], stop - start, start // GROUP
+        out = Output(np.empty(size), np.empty(size), np.empty((size, n)), lower[k])
         _fill(part, often, law, tolerance, out, 0, size)
         for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
-            # Neither contour would do: such a region is taken to teach nothing.
-            lower[start // GROUP] += often[t] * np.tril(vmf_covariance(law.h))
+            # Neither contour would do: such a region is sampled, and taken to teach nothing.
+            lower[k] += often[t] * np.tril(vmf_covariance(law.h))
+            sampled = _masses(part.rows(t, t + 1), law, tolerance, gradient=True, spread=False)
+            assert sampled.gradient is not None
+            out.log_mass[t], out.gradient[t] = sampled.log_mass[0], sampled.gradient[0]
+        values[k] = np.sum(often * out.log_mass)
+        gradients[k] = np.sum(often[:, None] * out.gradient, axis=0)
 
     for_blocks(group, len(distinct), GROUP)
     total = np.sum(lower, axis=0)
     total = np.tril(total) + np.tril(total, -1).T
     says_nothing = (regions.kind_code == TIGHT) & ~np.any(regions.side == ABOVE, axis=1)
-    return np.sum(~says_nothing) * vmf_covariance(law.h) - total
+    information = np.sum(~says_nothing) * vmf_covariance(law.h) - total
+    return Sums(float(np.sum(values)), np.sum(gradients, axis=0), information)
+
+
+def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Array:
+    """Return (n, n) minus the Hessian of Σ log-mass in h."""
+    return sum_with_information(regions, h, tolerance=tolerance).information
 
 
 def check_direction(mean_direction: ArrayLike, concentration: float, n_goods: int) -> Array:
@@ -248,7 +268,7 @@ METHODS = ("exact", "monte_carlo", "cloud")
 
 
 def log_mass(
-    regions: Regions,
+    regions: Regions | StoredObservations | str | Path,
     mean_direction: ArrayLike,
     concentration: float,
     *,
@@ -258,13 +278,13 @@ def log_mass(
     n_draws: int = 10_000,
     rng: np.random.Generator | None = None,
     full: bool = False,
-    engine: str = "cpu",
+    engine: Any = "cpu",
 ) -> Any:
     """Return the log-probability of each region under a von Mises–Fisher law.
 
     Parameters
     ----------
-    regions : T regions over n goods, n at least 2.
+    regions : T regions over n goods, n at least 2; or a folder of Parquet files with observations, read in blocks.
     mean_direction, concentration : the law: a unit vector (n,) and κ from 0 to 1e4 and beyond.
     method : "exact" (quadrature, to `tolerance`), "monte_carlo" (separation of variables, an independent route with a
         standard error) or "cloud" (the paper's estimator: the share of one shared cloud of draws).
@@ -272,33 +292,49 @@ def log_mass(
     tolerance : relative error of the probability aimed at; a smaller one costs more time.
     n_draws, rng : for the Monte Carlo methods, which need both.
     full : return a `Masses` record with error estimates instead.
-    engine : "cpu", or "jax" for exact masses on a GPU.
+    engine : "cpu"; "jax" for exact masses on a GPU; "dask" or a `distributed.Client` for exact masses on a cluster.
 
     Returns
     -------
     (T,) log-probabilities, with ``gradient=True`` also (T, n) gradients. Never positive; -inf for degenerate
     observations, which have probability zero. With ``full=True``, `Masses`.
     """
-    h = check_direction(mean_direction, concentration, regions.n_goods)
+    source = regions if isinstance(regions, Regions) else as_observations(regions)
+    h = check_direction(mean_direction, concentration, source.n_goods)
     if method not in METHODS:
         raise InvalidArgument(f"method must be one of {', '.join(METHODS)}; received {method!r}")
     if not 0 < tolerance < 1:
         raise InvalidArgument(f"tolerance must lie between 0 and 1; received {tolerance}")
-    if engine != "cpu":
-        from stochpref.mass.loglikelihood import check_engine, device_log_mass  # noqa: PLC0415  (it imports this module)
+    if engine != "cpu" and method != "exact":
+        raise InvalidArgument(f"engine={engine!r} computes exact masses only; received method={method!r}")
 
-        if check_engine(engine) and method != "exact":
-            raise InvalidArgument(f"engine={engine!r} computes exact masses only; received method={method!r}")
-        masses = device_log_mass(regions, h, tolerance)
-        masses = masses if gradient else masses._replace(gradient=None)
-    elif method == "exact":
-        masses = exact_log_mass(regions, h, gradient=gradient, tolerance=tolerance)
-    else:
+    def of_block(block: Regions) -> Masses:
+        if engine != "cpu":
+            from stochpref.mass.loglikelihood import engine_log_mass  # noqa: PLC0415  (it imports this module)
+
+            return engine_log_mass(block, h, tolerance, engine, gradient=gradient)
+        if method == "exact":
+            return exact_log_mass(block, h, gradient=gradient, tolerance=tolerance)
         if rng is None:
             raise InvalidArgument(f"method={method!r} draws random numbers; pass rng=numpy.random.default_rng(seed)")
         estimator = sampled_log_mass if method == "monte_carlo" else cloud_log_mass
-        sample = estimator(regions, h, n_draws=n_draws, rng=rng)
-        masses = Masses(sample.log_mass, sample.error, sample.mean - _law(h, tolerance).mean if gradient else None)
+        sample = estimator(block, h, n_draws=n_draws, rng=rng)
+        return Masses(sample.log_mass, sample.error, sample.mean - _law(h, tolerance).mean if gradient else None)
+
+    if isinstance(source, Regions):
+        masses = of_block(source)
+    else:
+        blocks = source.blocks() if isinstance(source, StoredObservations) else [source]
+        masses = _joined([of_block(Regions.of(block)) for block in blocks])
     if full:
         return masses
     return (masses.log_mass, masses.gradient) if masses.gradient is not None else masses.log_mass
+
+
+def _joined(blocks: list[Masses]) -> Masses:
+    slopes = [block.gradient for block in blocks if block.gradient is not None]
+    return Masses(
+        np.concatenate([block.log_mass for block in blocks]),
+        np.concatenate([block.error for block in blocks]),
+        np.concatenate(slopes) if slopes else None,
+    )

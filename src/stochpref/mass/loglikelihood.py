@@ -3,19 +3,24 @@
 """The log-likelihood as optimisers and samplers see it: a sum over observations that are kept somewhere.
 
 Where, is an engine's business: "cpu" keeps regions in memory and spreads them over threads, "jax" puts them on a
-device. Anything with these few methods can be maximised and sampled from.
+device, "dask" on the workers of a cluster. Anything with these few methods can be maximised and sampled from.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.cluster import spread
+from stochpref.engines import connect, is_cluster
 from stochpref.errors import InvalidArgument
 from stochpref.mass.exact import Masses, exact_log_mass, observed_information, sum_log_mass
+from stochpref.mass.streamed import StreamedLogLikelihood
 from stochpref.regions import Regions
 
 if TYPE_CHECKING:
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-ENGINES: Final = ("cpu", "jax")
+ENGINES: Final = ("cpu", "jax", "dask")
 
 
 class LogLikelihood(Protocol):
@@ -78,10 +83,14 @@ class ThreadedLogLikelihood:
         return self.information(h, tolerance=tolerance)
 
 
-def check_engine(engine: str) -> str:
-    """Return the name of an engine that can run here."""
+def check_engine(engine: Any) -> str:
+    """Return the name of an engine that can run here; a `distributed.Client` is "dask"."""
+    if is_cluster(engine):
+        return "dask"
     if engine not in ENGINES:
-        raise InvalidArgument(f"engine must be one of {', '.join(ENGINES)}; received {engine!r}")
+        raise InvalidArgument(
+            f"engine must be one of {', '.join(ENGINES)} or a distributed.Client; received {engine!r}"
+        )
     if engine == "jax":
         try:
             import jax  # noqa: F401, PLC0415
@@ -93,8 +102,18 @@ def check_engine(engine: str) -> str:
     return engine
 
 
+@contextmanager
+def summed_on(engine: Any, regions: Regions) -> Iterator[LogLikelihood]:
+    """Yield the log-likelihood of regions, none degenerate, kept where the engine keeps them, as long as this lasts."""
+    if check_engine(engine) != "dask":
+        yield log_likelihood_of(regions, engine)
+        return
+    with connect(engine) as client:
+        yield StreamedLogLikelihood(spread(regions, client))
+
+
 def log_likelihood_of(regions: Regions, engine: str = "cpu") -> LogLikelihood:
-    """Return the log-likelihood of regions, kept where the engine keeps them.
+    """Return the log-likelihood of regions, kept in memory or on a device.
 
     Rows beyond the device's quadrature are done on the CPU.
     """
@@ -104,10 +123,19 @@ def log_likelihood_of(regions: Regions, engine: str = "cpu") -> LogLikelihood:
     return _on_device(regions) if merged is None else _on_device(merged.regions, merged.counts)
 
 
-def device_log_mass(regions: Regions, h: Array, tolerance: float) -> Masses:
-    """Return the mass of every region, computed on the device."""
-    check_engine("jax")
-    return Masses(*_on_device(regions).rows(h, tolerance=tolerance))
+def engine_log_mass(regions: Regions, h: Array, tolerance: float, engine: Any, *, gradient: bool) -> Masses:
+    """Return the mass of every region, computed on a device or a cluster."""
+    if check_engine(engine) == "jax":
+        masses = Masses(*_on_device(regions).rows(h, tolerance=tolerance))
+        return masses if gradient else masses._replace(gradient=None)
+    with connect(engine) as client:
+        parts = spread(regions, client)
+        log_mass, error, slopes = zip(*parts.map(_row_masses, h, tolerance, gradient), strict=True)
+    return Masses(np.concatenate(log_mass), np.concatenate(error), np.concatenate(slopes) if gradient else None)
+
+
+def _row_masses(regions: Regions, h: Array, tolerance: float, gradient: bool) -> Masses:
+    return exact_log_mass(regions, h, gradient=gradient, tolerance=tolerance)
 
 
 def _on_device(regions: Regions, counts: Array | None = None) -> JaxLogLikelihood:

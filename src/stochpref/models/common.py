@@ -26,10 +26,11 @@ from stochpref.consensus.objective import is_consistent, pack, resolve_margin
 from stochpref.consensus.solving import Effort, Solution, solve
 from stochpref.consensus.summary import CommonSummary
 from stochpref.errors import InvalidArgument
-from stochpref.fits import as_setting, data_hash, write_fit
+from stochpref.fits import as_setting, write_fit
 from stochpref.mass.exact import exact_log_mass
 from stochpref.models.shared import check_observations, generator, in_order, predict_bundles, reporting
 from stochpref.observations import Menus, Observations
+from stochpref.parts import data_hash
 from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
 from stochpref.prediction import consistency
 from stochpref.regions import Regions, usable_rows

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -26,17 +27,16 @@ from stochpref.demand import (
     price_elasticities,
 )
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
-from stochpref.fits import as_setting, data_hash, write_fit
+from stochpref.fits import as_setting, write_fit
 from stochpref.laws import check_rng
 from stochpref.mass.exact import exact_log_mass
-from stochpref.mass.loglikelihood import check_engine, log_likelihood_of
 from stochpref.models.shared import as_menus, check_observations, generator, in_order, predict_bundles, progress
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import SAMPLERS, Choice, choose_sampler
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities
 from stochpref.posterior.diagnostics import Diagnostics
-from stochpref.posterior.kernels import Target
+from stochpref.posterior.locating import locate
 from stochpref.posterior.metropolis import MetropolisOptions
 from stochpref.posterior.prior import Prior, PriorFn
 from stochpref.posterior.results import (
@@ -55,6 +55,7 @@ from stochpref.posterior.summary import (
     judge_identification,
     make_rows,
 )
+from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions, usable_rows
 
 Array = NDArray[np.float64]
@@ -83,7 +84,8 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         seed resumes from it and gives the same draws as if it had not stopped.
     degenerate : "refuse" observations that only exact ties could explain, or "drop" them.
     metropolis : a `MetropolisOptions` for the paper's algorithm, None for the default.
-    engine : "cpu", or "jax" to sum the likelihood on a GPU for "importance" and "hamiltonian"; "auto" then picks those.
+    engine : "cpu"; "jax" to sum the likelihood on a GPU for "importance" and "hamiltonian" ("auto" then picks those);
+        "dask", or a `distributed.Client`, to do so on a cluster, for "gibbs" too.
     verbose : show progress on a terminal's stderr.
 
     Attributes
@@ -92,12 +94,14 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
     mean_direction_ : (n,) normalised posterior mean, which predicts best on average.
     concentration_ : posterior mean of κ.
     goods_ : names.
-    observations_ : those fitted.
+    observations_ : those fitted; of many stored ones, 10,000 picked at random.
     sampler_, reason_ : the sampler used, and why.
     status_ : "enough" draws, or why it stopped before: "max_draws", "max_seconds", "interrupted".
     is_converged_, is_identified_ : whether draws can be trusted, whether data narrow the prior.
     diagnostics_ : R-hat, effective draws and Monte Carlo errors.
     n_dropped_ : degenerate observations left out.
+    likelihood_error_ : standard error of the log-likelihood at posterior draws; 0 unless many stored observations made
+        a sample of them stand for what is beyond exact sums at the maximum.
     seconds_ : spent on drawing.
     seed_ : what the random numbers came from, None for a Generator.
 
@@ -141,8 +145,8 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         self.engine = engine
         self.verbose = verbose
 
-    def fit(self, observations: Observations, y: None = None) -> Self:  # noqa: ARG002
-        """Draw from the posterior of (μ, κ) given observations.
+    def fit(self, observations: Observations | StoredObservations | str | Path, y: None = None) -> Self:  # noqa: ARG002
+        """Draw from the posterior of (μ, κ) given observations, or a folder of Parquet files that hold them.
 
         Warns
         -----
@@ -153,30 +157,28 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         ------
         InvalidObservations : some are degenerate and were not to be dropped, or all are.
         """
-        check_observations(observations)
+        source = as_observations(observations)
         plan = self._plan()
-        if observations.n_goods < 2:
+        if source.n_goods < 2:
             raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
-        prior = Prior.within(self.concentration_bounds, observations.n_goods, self.prior)
-        regions = Regions.of(observations)
-        rows = usable_rows(regions, self.degenerate)
+        prior = Prior.within(self.concentration_bounds, source.n_goods, self.prior)
         rng, self.seed_ = generator(self.random_state)
         key = int(rng.integers(2**63))
-        self.goods_ = observations.goods
-        self.n_features_in_ = observations.n_goods
-        self.n_observations_, self.n_dropped_ = len(observations), len(observations) - rows.size
-        self.data_hash_ = data_hash(observations)
-        used = regions if rows.size == len(regions) else regions[rows]
-        on_engine = None if check_engine(self.engine) == "cpu" else log_likelihood_of(used, self.engine)
-        target = Target(used, prior, on_engine)
-        choice = choose_sampler(self.sampler, target, key, plan, self.metropolis)
-        draws, found = self._draw(choice, plan, key)
+        where = {"engine": self.engine, "sampler": self.sampler, "degenerate": self.degenerate}
+        with ExitStack() as stack:
+            report = stack.enter_context(progress(self.verbose and isinstance(source, StoredObservations), "data"))
+            located = stack.enter_context(locate(source, prior, **where, seed=key, report=report))
+            self.goods_, self.n_features_in_ = source.goods, source.n_goods
+            self.n_observations_, self.n_dropped_ = located.n_observations, located.n_dropped
+            self.data_hash_, self.likelihood_error_ = located.data_hash, located.likelihood_error
+            choice = choose_sampler(self.sampler, located.target, key, plan, self.metropolis)
+            draws, found = self._draw(choice, plan, key)
         attributes = {
             "version": __version__,
             "sampler": self.sampler_,
             "seed": -1 if self.seed_ is None else self.seed_,
         }
-        self.posterior_ = as_tree(draws, observations, attributes)
+        self.posterior_ = as_tree(draws, located.shown, attributes)
         self._conclude(found, prior)
         self._warn()
         return self
@@ -237,7 +239,9 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         self.concentration_ = float(concentrations.mean())
         self.diagnostics_, self._prior = found, prior
         self._rows = make_rows(directions, concentrations, found, self.goods_)
-        self.is_converged_, self._convergence = judge_convergence(found, self.n_effective, self.status_)
+        self.is_converged_, self._convergence = judge_convergence(
+            found, self.n_effective, self.status_, self.likelihood_error_
+        )
         self.is_identified_, self._identification = judge_identification(self._rows, directions, concentrations, prior)
 
     def _warn(self) -> None:
@@ -466,6 +470,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
             "n_dropped": self.n_dropped_,
             "bounds": [self._prior.lower, self._prior.upper],
             "diagnostics": self.diagnostics_.as_dict(),
+            "likelihood_error": self.likelihood_error_,
         }
         write_fit(folder, header, {POSTERIOR_FILE: to_bytes(self.posterior_), LEARNED_FILE: learned})
 
@@ -488,5 +493,6 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
         model.sampler_, model.reason_ = learned["sampler"], learned["reason"]
         model.status_, model.seconds_ = learned["status"], float(learned["seconds"])
+        model.likelihood_error_ = float(learned.get("likelihood_error", 0.0))
         model._conclude(Diagnostics.restore(learned["diagnostics"]), Prior(*learned["bounds"]))
         return model

@@ -17,6 +17,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.cluster import ClusterParts
+from stochpref.errors import InvalidArgument
+from stochpref.mass.streamed import AnchoredLogLikelihood
 from stochpref.posterior.chains import DiagnoseFn, Draws, Plan
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
 from stochpref.posterior.gibbs import Gibbs
@@ -27,6 +30,7 @@ from stochpref.posterior.layered import Layered
 from stochpref.posterior.layers import find_layers
 from stochpref.posterior.metropolis import Metropolis, MetropolisOptions
 from stochpref.posterior.reference import Reference, find_reference
+from stochpref.posterior.remote import RemoteGibbs
 
 Array = NDArray[np.float64]
 
@@ -63,8 +67,10 @@ def choose_sampler(
     """Return the sampler of a name, or for "auto" the one whose effective draws are expected to cost least."""
     asked = "as asked"
     if name == "gibbs":
-        return Choice(Gibbs(target, seed), asked)
+        return Choice(_gibbs(target, seed), asked)
     if name == "metropolis":
+        if target.parts is not None:
+            raise InvalidArgument("sampler='metropolis' takes observations in memory, on engine='cpu'")
         # The paper's algorithm makes the steps asked for and stops.
         return Choice(
             Metropolis(target, seed, options or MetropolisOptions()), asked, lambda p: replace(p, n_effective=0)
@@ -78,7 +84,30 @@ def choose_sampler(
     return _cheapest(target, seed, plan)
 
 
+def _gibbs(target: Target, seed: int) -> Sampler:
+    """Return the Gibbs sampler of observations in memory or on a cluster."""
+    if target.parts is None:
+        return Gibbs(target, seed)
+    if not isinstance(target.parts, ClusterParts):
+        raise InvalidArgument(
+            "sampler='gibbs' keeps a utility of every observation for every chain, more than memory holds; "
+            "leave the sampler to 'auto', or use engine='dask' with workers that have room"
+        )
+    return RemoteGibbs(target.parts, target.prior, seed)
+
+
+def _on_large(target: Target, seed: int, plan: Plan) -> Choice:
+    """Return the sampler for a likelihood that is known near its maximum only."""
+    reference = find_reference(target)
+    facts = f"{len(target.log_likelihood):,} observations in parts"
+    if not reference.is_mode:
+        return Choice(Hamiltonian(target, seed, reference), f"{facts}; the posterior has no mode inside its bounds")
+    return _with_hamiltonian_instead(_importance(target, seed, plan, reference, facts), target, seed, reference)
+
+
 def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
+    if isinstance(target.log_likelihood, AnchoredLogLikelihood):
+        return _on_large(target, seed, plan)
     n, size = target.regions.n_goods, len(target.regions)
     if size < 5 * n:
         return Choice(Gibbs(target, seed), "few observations: the posterior need not look Gaussian")
@@ -98,8 +127,10 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
         compared = f"{facts}the engine sums the exact likelihood"
     elif costs["gibbs"] <= costs["importance"]:
         return Choice(Gibbs(target, seed), compared)
-    choice = _importance(target, seed, plan, reference, compared)
+    return _with_hamiltonian_instead(_importance(target, seed, plan, reference, compared), target, seed, reference)
 
+
+def _with_hamiltonian_instead(choice: Choice, target: Target, seed: int, reference: Reference) -> Choice:
     def instead(found: Diagnostics) -> Choice:
         reason = f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}"
         return Choice(Hamiltonian(target, seed, reference), reason)

@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.engines import for_blocks
+from stochpref.engines import GROUP, for_blocks
 from stochpref.laws import uniform_directions
-from stochpref.mass.exact import GROUP
 from stochpref.posterior.kernels import Info, Target, keyed_generator
 from stochpref.posterior.latents import draw_pairs, sweep_rows
 from stochpref.posterior.law import draw_laws
+from stochpref.posterior.prior import Prior
+from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
 
@@ -65,21 +66,15 @@ class Gibbs:
         for chain in range(n_chains):
             rng = keyed_generator(self.seed, chain, -1)
             latents[chain] = regions.interior_points(rng=rng)
-            directions[chain] = uniform_directions(1, n, rng=rng)[0]
-            concentrations[chain] = rng.uniform(
-                prior.lower, max(min(prior.upper, 2.0 * n), 0.5 * prior.lower + 0.5 * prior.upper)
-            )
+            directions[chain], concentrations[chain] = start_law(prior, n, rng)
         return GibbsState(latents, directions, concentrations)
 
     def step(self, state: GibbsState, iteration: int) -> tuple[GibbsState, Info]:
         """Sweep all utilities, then draw the law."""
         sums = self.sweep(state, iteration)
         n_rows = state.latents.shape[1]
-        directions, drawn = draw_laws(self.target.prior, sums, n_rows, self.seed, iteration)
-        if self.target.prior.log_density_fn is not None:
-            accepted = self._accept(state, directions, drawn, iteration)
-            directions = np.where(accepted[:, None], directions, state.mean_direction)
-            drawn = np.where(accepted, drawn, state.concentration)
+        law = Laws(state.mean_direction, state.concentration)
+        directions, drawn = next_laws(self.target.prior, law, sums, n_rows, self.seed, iteration)
         lengths = np.sqrt(np.sum(sums**2, axis=1)) / max(n_rows, 1)
         return GibbsState(state.latents, directions, drawn), Info({"resultant_length": lengths})
 
@@ -89,34 +84,73 @@ class Gibbs:
 
     def sweep(self, state: GibbsState, iteration: int) -> Array:
         """Move the latents of all chains in place; return their sums (chains, n)."""
-        regions = self.target.regions
-        n_chains, n_rows, n = state.latents.shape
-        n_groups = -(-n_rows // GROUP)
-        sums = np.empty((n_chains, n_groups, n))
-        arrays = (regions.kind_code, regions.side, regions.slope, regions.pivot)
-        power = n - 2.0 if self.meridian_power is None else self.meridian_power
-        sweeps = []
-        for chain in range(n_chains):
-            h = state.concentration[chain] * state.mean_direction[chain]
-            key = (np.uint64(self.seed & (2**64 - 1)), chain, iteration)
-            pairs = draw_pairs(h, n_rows, key)
-            sweeps.append(partial(sweep_rows, arrays, h, pairs, power, key, state.latents[chain], sums[chain]))
+        laws = state.concentration[:, None] * state.mean_direction
+        where = Rows(0, len(self.target.regions), self.meridian_power)
+        return sweep(self.target.regions, state.latents, laws, where, self.seed, iteration).sum(axis=1)
 
-        def block(start: int, stop: int) -> None:
-            chain, first_group = divmod(start, n_blocks)
-            sweeps[chain](first_group * _BLOCK, min((first_group + 1) * _BLOCK, n_groups))
-            assert stop == start + 1
 
-        n_blocks = -(-n_groups // _BLOCK)
-        for_blocks(block, n_chains * n_blocks, 1)
-        return sums.sum(axis=1)
+class Laws(NamedTuple):
+    """Mean directions (chains, n) and concentrations (chains,)."""
 
-    def _accept(self, state: GibbsState, directions: Array, drawn: Array, iteration: int) -> NDArray[np.bool_]:
-        """Accept draws made under the uniform prior with the ratio of the user's prior, new to old."""
-        prior = self.target.prior
-        new = prior.log_density(directions, drawn)
-        old = prior.log_density(state.mean_direction, state.concentration)
-        with np.errstate(invalid="ignore"):
-            gain = np.where(old == -np.inf, np.inf, new - old)
-        levels = [keyed_generator(self.seed, chain, iteration).random() for chain in range(len(drawn))]
-        return np.log(levels) < gain
+    mean_direction: Array
+    concentration: Array
+
+
+class Rows(NamedTuple):
+    """Which rows of all observations a sweep is about.
+
+    first, total : the place of the first, and the number of all.
+    meridian_power : as in `Gibbs`.
+    """
+
+    first: int
+    total: int
+    meridian_power: float | None = None
+
+
+def start_law(prior: Prior, n_goods: int, rng: np.random.Generator) -> tuple[Array, float]:
+    """Return a direction and a concentration to start from, far from those of other chains."""
+    direction = uniform_directions(1, n_goods, rng=rng)[0]
+    highest = max(min(prior.upper, 2.0 * n_goods), 0.5 * prior.lower + 0.5 * prior.upper)
+    return direction, float(rng.uniform(prior.lower, highest))
+
+
+def sweep(regions: Regions, latents: Array, laws: Array, rows: Rows, seed: int, iteration: int) -> Array:
+    """Move latents (chains, T, n) in place under laws h (chains, n); return sums of groups (chains, groups, n)."""
+    n_chains, n_rows, n = latents.shape
+    n_groups = -(-n_rows // GROUP)
+    sums = np.empty((n_chains, n_groups, n))
+    arrays = (regions.kind_code, regions.side, regions.slope, regions.pivot)
+    power = n - 2.0 if rows.meridian_power is None else rows.meridian_power
+    sweeps = []
+    for chain in range(n_chains):
+        key = (np.uint64(seed & (2**64 - 1)), chain, iteration)
+        h = np.ascontiguousarray(laws[chain])
+        pairs = draw_pairs(h, rows.total, key)
+        sweeps.append(partial(sweep_rows, arrays, h, pairs, power, key, rows.first, latents[chain], sums[chain]))
+
+    def block(start: int, stop: int) -> None:
+        chain, first_group = divmod(start, n_blocks)
+        sweeps[chain](first_group * _BLOCK, min((first_group + 1) * _BLOCK, n_groups))
+        assert stop == start + 1
+
+    n_blocks = -(-n_groups // _BLOCK)
+    for_blocks(block, n_chains * n_blocks, 1)
+    return sums
+
+
+def next_laws(prior: Prior, old: Laws, sums: Array, n_rows: int, seed: int, iteration: int) -> Laws:
+    """Draw the laws of all chains given the sums (chains, n) of their latents."""
+    drawn = Laws(*draw_laws(prior, sums, n_rows, seed, iteration))
+    if prior.log_density_fn is None:
+        return drawn
+    # Made under the uniform prior: accepted with the ratio of the user's, new to old.
+    new, before = prior.log_density(*drawn), prior.log_density(*old)
+    with np.errstate(invalid="ignore"):
+        gain = np.where(before == -np.inf, np.inf, new - before)
+    levels = [keyed_generator(seed, chain, iteration).random() for chain in range(len(gain))]
+    accepted = np.log(levels) < gain
+    return Laws(
+        np.where(accepted[:, None], drawn.mean_direction, old.mean_direction),
+        np.where(accepted, drawn.concentration, old.concentration),
+    )

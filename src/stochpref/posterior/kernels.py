@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.mass.loglikelihood import LogLikelihood, ThreadedLogLikelihood
+from stochpref.parts import Parts
 from stochpref.posterior.prior import Prior
 from stochpref.regions import Regions
 
@@ -25,14 +26,18 @@ Array = NDArray[np.float64]
 class Target(NamedTuple):
     """The posterior to sample.
 
-    regions : of the observations, none degenerate.
+    regions : of the observations, none degenerate; of a sample, where the observations themselves are in parts.
     prior : of (μ, κ).
-    engine_likelihood : the log-likelihood of the same regions where another engine keeps them; None for the CPU's.
+    engine_likelihood : the log-likelihood of all observations where another engine keeps them; None for the CPU's.
+    parts : all observations, where they are on a cluster or on disk; None where `regions` are all.
+    most_likely : (n,) the maximum of the likelihood, where it is known already.
     """
 
     regions: Regions
     prior: Prior
     engine_likelihood: LogLikelihood | None = None
+    parts: Parts | None = None
+    most_likely: Array | None = None
 
     @property
     def log_likelihood(self) -> LogLikelihood:

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.classification import ABOVE, ABSENT, BELOW, PIVOT, TIGHT
-from stochpref.engines import compiled, inlined
-from stochpref.mass.exact import GROUP
+from stochpref.engines import GROUP, compiled, inlined
 from stochpref.posterior.streams import Stream, start_stream, uniform
 
 Array = NDArray[np.float64]
@@ -283,6 +282,7 @@ def sweep_rows(
     pairs: Pairs,
     meridian_power: float,
     key: tuple[np.uint64, int, int],
+    first_row: int,
     latents: Array,
     sums: Array,
     start: int,
@@ -296,6 +296,7 @@ def sweep_rows(
     h : (n,) κμ.
     meridian_power : n - 2, the exponent of sin θ.
     key : seed, chain, iteration.
+    first_row : the place of these rows among all, which their random numbers go by.
     latents : (T, n) unit vectors in their regions.
     sums : (groups, n).
     """
@@ -306,7 +307,7 @@ def sweep_rows(
         sums[group] = 0.0
         for t in range(group * GROUP, min((group + 1) * GROUP, n_rows)):
             u, kind = latents[t], kinds[t]
-            start_stream(stream, key[0], key[1], key[2], t)
+            start_stream(stream, key[0], key[1], key[2], first_row + t)
             _turn_pairs(u, kind, sides[t], slopes[t], pivots[t], pairs, stream)
             if kind in (PIVOT, TIGHT):
                 _turn_meridian(u, h, kind, sides[t], slopes[t], pivots[t], meridian_power, stream)

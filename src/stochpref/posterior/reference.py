@@ -116,7 +116,8 @@ def find_reference(target: Target) -> Reference:
     """Return the Gaussian for a target: maximum likelihood, then a few Newton steps, 15 to 30 evaluations in all."""
     likelihood, prior = target.log_likelihood, target.prior
     n = likelihood.n_goods
-    h = into_shell(prior, maximise_likelihood(likelihood).h)
+    most_likely = maximise_likelihood(likelihood).h if target.most_likely is None else target.most_likely
+    h = into_shell(prior, most_likely)
     found = _find_mode(target, h)
     if found is not None:
         mode, information = found

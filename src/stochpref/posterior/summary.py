@@ -16,6 +16,8 @@ from stochpref.posterior.prior import Prior
 
 Array = NDArray[np.float64]
 
+_LARGEST_ERROR = 0.2  # of a log-likelihood whose draws can be trusted: weights are off by as much
+
 _AS_WIDE = 0.8  # posterior sd over prior sd beyond which data have taught next to nothing
 _TOP = 0.05  # of the interval of κ: its upper end
 _HELD = 0.5  # a share of draws there beyond this part of the prior's says that data do not bound κ from above
@@ -123,8 +125,18 @@ def make_rows(mean_direction: Array, concentration: Array, found: Diagnostics, g
     ]
 
 
-def judge_convergence(found: Diagnostics, n_effective: int, status: str) -> tuple[bool, str]:
-    """Return whether the draws can be trusted, and a line that says so or what to do."""
+def judge_convergence(
+    found: Diagnostics, n_effective: int, status: str, likelihood_error: float = 0.0
+) -> tuple[bool, str]:
+    """Return whether the draws can be trusted, and a line that says so or what to do.
+
+    `likelihood_error` is the standard error of a log-likelihood that is not exact.
+    """
+    if likelihood_error > _LARGEST_ERROR:
+        return False, (
+            f"NOT CONVERGED: the log-likelihood, of which a sample of rows tells the shape, is known to ±"
+            f"{likelihood_error:.2g} only; widen concentration_bounds if they cut the posterior off, or load the data"
+        )
     if found.is_hopeless:
         return False, (
             f"NOT CONVERGED: importance weights are too uneven (Pareto k {found.pareto_k:.2f}, above {PARETO_LIMIT}); "
@@ -135,6 +147,8 @@ def judge_convergence(found: Diagnostics, n_effective: int, status: str) -> tupl
         trust = "too few draws, or draws that do not vary, for R-hat"
     if found.pareto_k is not None:
         trust = f"Pareto k {found.pareto_k:.2f}, {found.fewest_effective:,.0f} effective draws"
+    if likelihood_error > 0:
+        trust += f"; log-likelihoods to ±{likelihood_error:.1g}, by exact sums at the maximum and a sample of rows"
     if found.reaches(n_effective):
         return True, f"converged: {trust}"
     stopped = {

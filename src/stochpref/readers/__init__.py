@@ -4,10 +4,12 @@
 
 A source goes through four stages, one file each: `tables` turns any source into named columns, `mapping` finds which
 column plays which role, `drafts` (or `pabulib`) arranges the cells by observation and good, and `scanning` applies the
-rules of `stochpref.observations` and says which rows of the file break them. Whatever the bytes, only our own
+rules of `stochpref.observations` and says which rows of the file break them. `folders` does the same block by block for
+data that memory cannot hold. Whatever the bytes, only our own
 exceptions come out.
 """
 
+from stochpref.readers.folders import StoredObservations as StoredObservations
 from stochpref.readers.scanning import BadRow as BadRow
 from stochpref.readers.scanning import Scan as Scan
 from stochpref.readers.scanning import read_menus as read_menus

@@ -141,8 +141,16 @@ def scan(
     caps: ArrayLike = 1.0,
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
-    wishes = Wishes(check_columns(columns), check_choice(budget, "budget", _BUDGETS), caps)
-    draft = _draft(source, check_choice(layout, "layout", LAYOUTS), wishes)
+    return scan_draft(_draft(source, check_choice(layout, "layout", LAYOUTS), make_wishes(columns, budget, caps)))
+
+
+def make_wishes(columns: Mapping[str, str | float] | None, budget: str, caps: ArrayLike) -> Wishes:
+    """Return how observations are to be read, checked; parameters as `read_observations`."""
+    return Wishes(check_columns(columns), check_choice(budget, "budget", _BUDGETS), caps)
+
+
+def scan_draft(draft: Draft) -> Scan:
+    """Apply the rules to a draft."""
     bad = _find_bad(draft)
     kept = np.setdiff1d(np.arange(len(draft.budgets)), [row.position for row in bad])
 

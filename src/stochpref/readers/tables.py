@@ -66,7 +66,7 @@ class Table:
         try:
             column = self.fetch(self.positions[name])
         except Exception as error:  # whatever a damaged file or a foreign data frame raises
-            raise UnreadableData(f"{self.source}: column {name!r} cannot be read: {_first_line(error)}") from None
+            raise UnreadableData(f"{self.source}: column {name!r} cannot be read: {first_line(error)}") from None
         if len(column) != self.n_rows:
             raise UnreadableData(
                 f"{self.source}: column {name!r} must have {self.n_rows} rows, as the table; it has {len(column)}; "
@@ -115,7 +115,7 @@ def table_of_parquet(data: bytes, source: str) -> Table:
         names, n_rows = tuple(file.schema_arrow.names), file.metadata.num_rows
     except Exception as error:  # Arrow raises its own, OSError, UnicodeDecodeError, ... on damaged footers
         raise UnreadableData(
-            f"{source}: is not a complete Parquet file: {_first_line(error)}; write or copy it again"
+            f"{source}: is not a complete Parquet file: {first_line(error)}; write or copy it again"
         ) from None
 
     def fetch(position: int) -> Any:
@@ -141,7 +141,7 @@ def table_of_frame(frame: object) -> Table:
         columns = list(wrapped.columns) if is_frame else []
         n_rows = len(wrapped) if is_frame else 0
     except Exception as error:  # every library of frames raises its own
-        raise UnreadableData(f"data frame: cannot be read: {_first_line(error)}") from None
+        raise UnreadableData(f"data frame: cannot be read: {first_line(error)}") from None
     if not is_frame:
         raise InvalidArgument(
             f"source must be a path or a data frame (pandas, polars, Arrow); received {type(frame).__name__}"
@@ -185,5 +185,6 @@ def _near_files(path: Path) -> str:
     return f"; did you mean {path.parent / near[0]}?" if near else "; check the folder"
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return what an error says, in a line."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

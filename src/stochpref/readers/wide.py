@@ -8,27 +8,47 @@ An empty price means that the good is not on offer. Goods keep the order of thei
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from stochpref.errors import UnreadableData
 from stochpref.readers.drafts import Array, CellReader, Draft, Indices, Wishes, check_shape, finish_draft, names_of
-from stochpref.readers.mapping import EVERY_OTHER, find_column, match_prefix, missing_column, need_column
+from stochpref.readers.mapping import EVERY_OTHER, Place, find_column, match_prefix, missing_column, need_column
 from stochpref.readers.tables import Table
 
 ByGood: TypeAlias = Mapping[str, str] | float | None  # good -> column, a constant, or neither
 
 
-def draft_wide(table: Table, wishes: Wishes) -> Draft:
-    """Return a draft from one row per observation."""
+class WideColumns(NamedTuple):
+    """Which columns play which role.
+
+    observation, customer, budget : a column, a constant for the budget, or None.
+    by_good : "price", "quantity" and "cap" -> columns by good.
+    goods : in order.
+    """
+
+    observation: Place | None
+    customer: Place | None
+    budget: Place | None
+    by_good: Mapping[str, ByGood]
+    goods: tuple[str, ...]
+
+
+def find_wide_columns(table: Table, wishes: Wishes) -> WideColumns:
+    """Return the columns of a wide table by role; looks at their names only."""
     observation = find_column(table, wishes.columns, "observation")
     customer = find_column(table, wishes.columns, "customer")
     budget = need_column(table, wishes.columns, "budget") if wishes.budget != "spent" else None
     by_good = _find_by_good(
         table, wishes, used={place for place in (observation, customer, budget) if place is not None}
     )
-    goods = _list_goods(table, by_good)
+    return WideColumns(observation, customer, budget, by_good, _list_goods(table, by_good))
+
+
+def draft_wide(table: Table, wishes: Wishes) -> Draft:
+    """Return a draft from one row per observation."""
+    observation, customer, budget, by_good, goods = find_wide_columns(table, wishes)
     shape = check_shape(table.source, table.n_rows, len(goods))
     reader = CellReader(table)
 

@@ -1,0 +1,191 @@
+"""Likelihood, maximum and posterior of observations in parts against the same in memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stochpref as sp
+from stochpref import cluster
+from stochpref.likelihood import maximise_likelihood, maximise_streamed
+from stochpref.mass.exact import observed_information, sum_log_mass, sum_with_information
+from stochpref.mass.loglikelihood import ThreadedLogLikelihood
+from stochpref.mass.streamed import AnchoredLogLikelihood, StreamedLogLikelihood
+from stochpref.parts import on_disk
+from stochpref.readers import folders
+
+H = np.array([3.0, 1.5, -1.0, 0.5])
+
+
+@pytest.fixture(scope="module")
+def observations() -> sp.Observations:
+    kappa = float(np.linalg.norm(H))
+    law = sp.VonMisesFisher(H / kappa, kappa)
+    return sp.simulate(law, sp.MenuLaw("uniform"), 3000, rng=np.random.default_rng(3))
+
+
+@pytest.fixture
+def stored(observations: sp.Observations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> sp.StoredObservations:
+    """The same on disk, in parts of 512 rows, and so many that they are not to be loaded."""
+    monkeypatch.setattr(folders, "PART", 512)
+    monkeypatch.setattr(cluster, "LARGE", 1000)
+    for k in range(3):
+        sp.write_observations(observations[1000 * k : 1000 * (k + 1)], tmp_path / f"{k}.parquet", layout="wide")
+    return sp.StoredObservations(tmp_path)
+
+
+@pytest.fixture
+def streamed(stored: sp.StoredObservations) -> Iterator[StreamedLogLikelihood]:
+    with on_disk(stored, degenerate="refuse", seed=0) as (parts, _):
+        yield StreamedLogLikelihood(parts)
+
+
+def test_sums_of_parts_are_those_of_the_whole(observations: sp.Observations, streamed: StreamedLogLikelihood) -> None:
+    regions = sp.Regions.of(observations)
+    value, gradient = sum_log_mass(regions, H)
+    assert len(streamed) == len(regions)
+    for found, slope in (streamed.sums(H), streamed.all_sums(H)[:2]):
+        assert found == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(slope, gradient, rtol=0, atol=1e-12 * np.abs(gradient).max() + 1e-11)
+    assert streamed.value(H) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(streamed.information(H), observed_information(regions, H), rtol=1e-11, atol=1e-9)
+    assert not streamed.is_separable(H)
+
+
+def test_one_pass_gives_what_three_do(observations: sp.Observations) -> None:
+    regions = sp.Regions.of(observations[:400])
+    together = sum_with_information(regions, H)
+    value, gradient = sum_log_mass(regions, H)
+    assert together.value == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(together.gradient, gradient, rtol=1e-10, atol=1e-10)
+    step, difference = 1e-5, np.empty((4, 4))
+    for i in range(4):
+        e = step * np.eye(4)[i]
+        difference[i] = -(sum_log_mass(regions, H + e)[1] - sum_log_mass(regions, H - e)[1]) / (2 * step)
+    np.testing.assert_allclose(together.information, difference, rtol=1e-5, atol=1e-5)
+
+
+def test_progress_counts_the_parts(streamed: StreamedLogLikelihood) -> None:
+    told: list[tuple[int, int, str]] = []
+    StreamedLogLikelihood(streamed.parts, lambda *step: told.append(step)).sums(H)
+    assert [done for done, _, _ in told] == list(range(1, len(streamed.parts.sizes) + 1))
+
+
+def test_the_maximum_from_a_sample_and_two_passes_is_the_maximum(
+    observations: sp.Observations, streamed: StreamedLogLikelihood
+) -> None:
+    target = ThreadedLogLikelihood(sp.Regions.of(observations))
+    wanted = maximise_likelihood(target)
+    found, anchored = maximise_streamed(streamed, n_sample=600)
+    errors = np.sqrt(np.diag(np.linalg.inv(target.information(wanted.h))))
+    assert np.abs((found.h - wanted.h) / errors).max() < 1e-3
+    assert found.log_likelihood == pytest.approx(wanted.log_likelihood, abs=1e-4)
+    np.testing.assert_allclose(anchored.exact.information, target.information(wanted.h), rtol=0.02, atol=2.0)
+
+
+def test_the_anchored_likelihood_errs_as_much_as_it_says(
+    observations: sp.Observations, streamed: StreamedLogLikelihood
+) -> None:
+    anchor = H * 1.02
+    exact, regions = streamed.all_sums(anchor), sp.Regions.of(observations)
+    covariance = np.linalg.cholesky(np.linalg.inv(exact.information))
+    errors, claims = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        sample = regions[rng.choice(3000, 320, replace=False)]
+        around = AnchoredLogLikelihood(anchor, exact, sample, 3000)
+        h = anchor + 3 * covariance @ rng.standard_normal(4)
+        errors.append(around.value(h) - streamed.value(h))
+        claims.append(around.standard_error(h))
+    ratio = np.sqrt(np.mean(np.square(errors)) / np.mean(np.square(claims)))
+    assert 0.6 < ratio < 1.5
+    assert np.sqrt(np.mean(np.square(errors))) < 1.0
+
+
+def test_the_anchored_gradient_is_that_of_its_value(
+    streamed: StreamedLogLikelihood, observations: sp.Observations
+) -> None:
+    around = AnchoredLogLikelihood(H, streamed.all_sums(H), sp.Regions.of(observations[:200]), 3000)
+    h, step = H + 0.1, 1e-5
+    differences = [
+        (around.value(h + step * e) - around.value(h - step * e)) / (2 * step) for e in np.eye(4)
+    ]  # fmt: skip
+    value, gradient = around.sums(h)
+    assert value == pytest.approx(around.value(h), rel=1e-12)
+    np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-3)
+    assert around.value(H) == pytest.approx(streamed.value(H), rel=1e-12)
+    np.testing.assert_allclose(around.information(H), streamed.information(H), rtol=1e-9, atol=1e-7)
+
+
+def test_maximum_likelihood_of_a_folder(observations: sp.Observations, stored: sp.StoredObservations) -> None:
+    wanted = sp.fit_maximum_likelihood(observations)
+    for source in (stored, str(stored.folder)):
+        found = sp.fit_maximum_likelihood(source)
+        assert found.status == "converged"
+        assert found.n_observations == 3000
+        assert found.goods == observations.goods
+        np.testing.assert_allclose(found.h, wanted.h, rtol=1e-4)
+        np.testing.assert_allclose(found.direction_standard_errors, wanted.direction_standard_errors, rtol=0.02)
+
+
+def test_few_stored_observations_are_loaded(stored: sp.StoredObservations, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "LARGE", 10_000)
+    settings = {"n_effective": 0, "n_draws": 30, "n_chains": 2, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = sp.HeterogeneousUtility(**settings).fit(stored)
+        wanted = sp.HeterogeneousUtility(**settings).fit(stored.load())
+    assert found.likelihood_error_ == 0
+    assert np.array_equal(found.mean_direction_, wanted.mean_direction_)
+
+
+def test_log_masses_of_a_folder(observations: sp.Observations, stored: sp.StoredObservations) -> None:
+    kappa = float(np.linalg.norm(H))
+    wanted, slopes = sp.log_mass(sp.Regions.of(observations), H / kappa, kappa, gradient=True)
+    found, gradient = sp.log_mass(str(stored.folder), H / kappa, kappa, gradient=True)
+    assert np.array_equal(found, wanted)
+    assert np.array_equal(gradient, slopes)
+
+
+def test_the_posterior_of_a_folder_is_that_of_its_observations(
+    observations: sp.Observations, stored: sp.StoredObservations, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    found = sp.HeterogeneousUtility(random_state=0).fit(stored)
+    wanted = sp.HeterogeneousUtility(random_state=1, sampler="importance").fit(observations)
+    assert found.is_converged_
+    assert 0 < found.likelihood_error_ < 0.02
+    assert "exact sums at the maximum and a sample" in str(found.summary())
+    spread = wanted.diagnostics_
+    for name in ("mean_direction", "concentration"):
+        first = found.posterior_["posterior"][name].values
+        second = wanted.posterior_["posterior"][name].values
+        error = np.std(second, axis=(0, 1)) / np.sqrt(min(found.diagnostics_.fewest_effective, spread.fewest_effective))
+        assert np.all(np.abs(first.mean(axis=(0, 1)) - second.mean(axis=(0, 1))) < 6 * error), name
+        assert np.all(np.abs(np.std(first, axis=(0, 1)) / np.std(second, axis=(0, 1)) - 1) < 0.2), name
+    folder = tmp_path_factory.mktemp("fit")
+    found.save(folder)
+    back = sp.load_fit(folder)
+    assert back.likelihood_error_ == found.likelihood_error_
+    assert back.n_observations_ == 3000
+    assert np.array_equal(back.mean_direction_, found.mean_direction_)
+
+
+def test_a_stored_fit_does_not_depend_on_threads(
+    stored: sp.StoredObservations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fits = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("STOCHPREF_NUM_THREADS", threads)
+        fits.append(sp.fit_maximum_likelihood(stored))
+    assert np.array_equal(fits[0].h, fits[1].h)
+
+
+def test_gibbs_does_not_pretend_that_memory_holds_all(stored: sp.StoredObservations) -> None:
+    with pytest.raises(sp.InvalidArgument, match=r"more than memory holds.*engine='dask'"):
+        sp.HeterogeneousUtility(sampler="gibbs").fit(stored)
+    with pytest.raises(sp.InvalidArgument, match="metropolis"):
+        sp.HeterogeneousUtility(sampler="metropolis").fit(stored)
