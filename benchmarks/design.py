@@ -278,7 +278,7 @@ def optimum() -> None:
 def forecast() -> None:
     n_trials = 200 if FULL else 40
     stated = [int(text.removeprefix("seed=")) for text in sys.argv if text.startswith("seed=")]
-    seed = stated[0] if stated else 11  # the constants of the rule were chosen at seed 5
+    seed = stated[0] if stated else 11  # the constants of the rule were chosen at seeds 5, 23 and 31
     print(
         f"forecast against realised root mean square angle, {n_trials} trials; T from the forecast wanted, if reliable:"
     )

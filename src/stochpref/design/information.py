@@ -33,6 +33,7 @@ _RARE_SHARE: Final = 0.1
 _LARGEST_PART: Final = 0.03
 _OPEN: Final = 1e-4  # share of what could be learnt below which a direction is left aside
 _OBSERVATIONS_A_GOOD: Final = 12.0
+_LOG_CONCENTRATION: Final = 0.5  # standard error of log κ
 
 
 class MenuMoments(NamedTuple):
@@ -151,21 +152,24 @@ def moments_of(purchases: Purchases, n_menus: int) -> MenuMoments:
 def reliable_observations(purchases: Purchases, h: Array) -> float:
     """Return how many observations it takes until the information forecasts the error of the mean direction.
 
-    There must be several for each good; and no single purchase may count for much. One observation moves the direction
-    by ψ = I⁻¹s/T across the mean: but for purchases that carry a tenth of the variance in all, |ψ|² must stay below 3 %
-    of it, as in Lindeberg's condition. Otherwise rare purchases decide, and they have to occur first. The constants
-    were chosen by simulation (``python -m benchmarks.design forecast``).
+    There must be several for each good; enough to know κ to a factor, a standard error of log κ of a half, or its
+    maximum runs off and takes the direction along; and no single purchase may count for much. One observation moves the
+    direction by ψ = I⁻¹s/T across the mean: but for purchases that carry a tenth of the variance in all, |ψ|² must stay
+    below 3 % of it, as in Lindeberg's condition. Otherwise rare purchases decide, and they have to occur first. The
+    constants were chosen by simulation (``python -m benchmarks.design forecast``).
     """
     score, weight = purchases.score, purchases.weight / purchases.weight.sum()
     values, vectors = np.linalg.eigh((score * weight[:, None]).T @ score)
     if values[0] <= 1e-12 * values[-1]:
         return np.inf
-    shift = score @ ((vectors / values) @ vectors.T) @ tangent_basis(h / float(np.linalg.norm(h)))
+    kappa, inverse = float(np.linalg.norm(h)), (vectors / values) @ vectors.T
+    for_concentration = float(h @ inverse @ h) / kappa**4 / _LOG_CONCENTRATION**2
+    shift = score @ inverse @ tangent_basis(h / kappa)
     squares = np.sum(np.square(shift), axis=1)
     order = np.argsort(-squares)
     share = np.cumsum((weight * squares)[order]) / float(weight @ squares)
     largest = squares[order[int(np.searchsorted(share, _RARE_SHARE))]] / float(weight @ squares)
-    return max(float(largest) / _LARGEST_PART, _OBSERVATIONS_A_GOOD * len(h))
+    return max(float(largest) / _LARGEST_PART, for_concentration, _OBSERVATIONS_A_GOOD * len(h))
 
 
 def set_aside(laws: Array, information: Array) -> tuple[Array, int]:
