@@ -39,6 +39,7 @@ from stochpref.regions import Regions, check_degenerate
 LARGE: Final = 1 << 16  # stored observations that are loaded and treated like any others
 _RETRIES: Final = 3
 _AT_ONCE: Final = 16
+_FEWEST_ROWS: Final = 512
 _PARTS: Final = 16  # of observations in memory: each costs a message a step
 
 
@@ -111,7 +112,7 @@ def spread(regions: Regions, client: Any) -> ClusterParts:
 
     Parts are whole groups of rows, as many whatever the workers: sums are the same for any number of them.
     """
-    size = min(-(-len(regions) // (_PARTS * GROUP)) * GROUP, PART)
+    size = min(max(-(-len(regions) // (_PARTS * GROUP)) * GROUP, _FEWEST_ROWS), PART)
     starts = range(0, len(regions), size)
     # Data that is part of a task, unlike scattered data, outlives the worker that got it first.
     packed = tuple(

@@ -107,7 +107,7 @@ def connect(engine: Any) -> Iterator[Any]:
             "engine='dask' needs Dask, which is not installed; pip install 'stochpref[dask]'"
         ) from None
     with (
-        LocalCluster(n_workers=n_threads(), threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=n_threads(), threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
         yield client

@@ -72,7 +72,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     concentration_bounds : the prior's interval of κ; None for (0, 20 n). The paper's experiments use (1, 10).
-    sampler : "auto", "gibbs", "importance", "hamiltonian", or "metropolis", the paper's Algorithm 1.
+    sampler : "auto", "gibbs", "importance", "layered", "hamiltonian", or "metropolis", the paper's Algorithm 1.
     n_chains, n_draws : chains, and draws of each before the first look.
     random_state : None, an integer or a numpy Generator.
     n_effective : draw on until every component has this many effective draws; 0 to stop at n_draws.
@@ -84,7 +84,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         seed resumes from it and gives the same draws as if it had not stopped.
     degenerate : "refuse" observations that only exact ties could explain, or "drop" them.
     metropolis : a `MetropolisOptions` for the paper's algorithm, None for the default.
-    engine : "cpu"; "jax" to sum the likelihood on a GPU for "importance" and "hamiltonian" ("auto" then picks those);
+    engine : "cpu"; "jax" to sum the likelihood on a GPU for "importance", "layered" and "hamiltonian", of which "auto" then picks;
         "dask", or a `distributed.Client`, to do so on a cluster, for "gibbs" too.
     verbose : show progress on a terminal's stderr.
 

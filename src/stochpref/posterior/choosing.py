@@ -110,9 +110,9 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
         return _on_large(target, seed, plan)
     n, size = target.regions.n_goods, len(target.regions)
     if size < 5 * n:
-        return Choice(Gibbs(target, seed), "few observations: the posterior need not look Gaussian")
+        return Choice(_gibbs(target, seed), "few observations: the posterior need not look Gaussian")
     if n > _MOST_GOODS:
-        return Choice(Gibbs(target, seed), f"more than {_MOST_GOODS} goods")
+        return Choice(_gibbs(target, seed), f"more than {_MOST_GOODS} goods")
     reference = find_reference(target)
     merged = target.regions.merged()
     n_distinct = size if merged is None else len(merged.regions)
@@ -126,7 +126,7 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
     if target.engine_likelihood is not None:
         compared = f"{facts}the engine sums the exact likelihood"
     elif costs["gibbs"] <= costs["importance"]:
-        return Choice(Gibbs(target, seed), compared)
+        return Choice(_gibbs(target, seed), compared)
     return _with_hamiltonian_instead(_importance(target, seed, plan, reference, compared), target, seed, reference)
 
 
@@ -145,10 +145,10 @@ def _without_mode(target: Target, seed: int, plan: Plan, reference: Reference, n
     compared = f"the posterior has no mode inside its bounds; {n} goods, concentration near {kappa:.3g}: about "
     compared += f"{by_gibbs:,.0f} µs an observation and effective draw by gibbs, {by_layers:,.0f} by layered"
     if by_gibbs <= by_layers:
-        return Choice(Gibbs(target, seed), compared)
+        return Choice(_gibbs(target, seed), compared)
 
     def instead(found: Diagnostics) -> Choice:
-        return Choice(Gibbs(target, seed), f"layered weights were too uneven, Pareto k {found.pareto_k:.2f}")
+        return Choice(_gibbs(target, seed), f"layered weights were too uneven, Pareto k {found.pareto_k:.2f}")
 
     choice = _weighted(Layered(target, seed, find_layers(target)), seed, plan, compared)
     return choice._replace(instead_fn=instead)

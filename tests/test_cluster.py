@@ -1,0 +1,167 @@
+"""The same numbers on a Dask cluster, whatever its size and whatever becomes of its workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stochpref as sp
+from stochpref import cluster, engines
+from stochpref.cluster import spread
+from stochpref.mass.exact import sum_with_information
+from stochpref.mass.streamed import StreamedLogLikelihood
+from stochpref.posterior.remote import Place, forget, sweep_part
+from stochpref.readers import folders
+
+distributed = pytest.importorskip("distributed")
+
+H = np.array([3.0, 1.5, -1.0])
+GIBBS = {"sampler": "gibbs", "n_chains": 2, "n_draws": 20, "n_effective": 0, "random_state": 1}
+
+
+@pytest.fixture(scope="module")
+def observations() -> sp.Observations:
+    kappa = float(np.linalg.norm(H))
+    law = sp.VonMisesFisher(H / kappa, kappa)
+    return sp.simulate(law, sp.MenuLaw("uniform"), 1500, rng=np.random.default_rng(3))
+
+
+def started(n_workers: int) -> Any:
+    return distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with started(2) as workers, distributed.Client(workers) as found:
+        yield found
+
+
+def fitted(observations: Any, client: Any, **settings: Any) -> sp.HeterogeneousUtility:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return sp.HeterogeneousUtility(engine=client, **settings).fit(observations)
+
+
+def draws(model: sp.HeterogeneousUtility) -> np.ndarray:
+    return model.posterior_["posterior"]["mean_direction"].values
+
+
+def test_one_two_and_four_workers_give_the_same(observations: sp.Observations) -> None:
+    regions = sp.Regions.of(observations)
+    wanted = sum_with_information(regions, H)
+    found, chains = [], []
+    for n_workers in (1, 2, 4):
+        with started(n_workers) as workers, distributed.Client(workers) as client:
+            found.append(StreamedLogLikelihood(spread(regions, client)).all_sums(H))
+            chains.append(draws(fitted(observations, client, **GIBBS)))
+    for sums in found:
+        assert sums.value == pytest.approx(wanted.value, rel=1e-12)
+        np.testing.assert_allclose(sums.gradient, wanted.gradient, rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(sums.information, wanted.information, rtol=1e-11, atol=1e-10)
+        assert sums.value == found[0].value
+    assert np.array_equal(chains[0], chains[1])
+    assert np.array_equal(chains[0], chains[2])
+
+
+def test_a_worker_that_dies_changes_nothing(observations: sp.Observations) -> None:
+    with started(2) as workers, distributed.Client(workers) as client:
+        wanted = draws(fitted(observations, client, **GIBBS))
+        pids = set(client.run(os.getpid).values())
+        victim = threading.Timer(1.0, lambda: os.kill(min(pids), signal.SIGKILL))
+        victim.start()
+        found = draws(fitted(observations, client, **(GIBBS | {"n_draws": 60})))
+        victim.join()
+        assert min(pids) not in client.run(os.getpid).values()
+        assert np.array_equal(found[:, :20], wanted)
+        target = StreamedLogLikelihood(spread(sp.Regions.of(observations), client))
+        before = target.sums(H)
+        os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+        after = target.sums(H)
+    assert before[0] == after[0]
+    assert np.array_equal(before[1], after[1])
+
+
+def test_gibbs_on_a_cluster_agrees_with_the_exact_likelihood(observations: sp.Observations, client: Any) -> None:
+    gibbs = fitted(observations, client, **(GIBBS | {"n_draws": 250}))
+    exact = fitted(observations, "cpu", sampler="importance", random_state=2)
+    spread_out = np.std(draws(exact), axis=(0, 1))
+    shift = np.abs(draws(gibbs).mean(axis=(0, 1)) - draws(exact).mean(axis=(0, 1)))
+    n_effective = min(gibbs.diagnostics_.fewest_effective, exact.diagnostics_.fewest_effective)
+    assert np.all(shift < 5 * spread_out / np.sqrt(n_effective))
+
+
+def test_files_are_read_by_the_workers(
+    observations: sp.Observations, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "PART", 300)
+    monkeypatch.setattr(cluster, "LARGE", 1000)
+    sp.write_observations(observations[:800], tmp_path / "0.parquet", layout="wide")
+    sp.write_observations(observations[800:], tmp_path / "1.parquet", layout="wide")
+    here, there = sp.fit_maximum_likelihood(tmp_path), sp.fit_maximum_likelihood(tmp_path, engine=client)
+    np.testing.assert_allclose(there.h, here.h, rtol=1e-9)
+    assert there.n_observations == 1500
+    on_files = fitted(tmp_path, client, **GIBBS)
+    assert on_files.n_observations_ == 1500
+    assert len(on_files.observations_) == 1500
+    local, remote = (fitted(tmp_path, engine, n_draws=60, random_state=0) for engine in ("cpu", client))
+    np.testing.assert_allclose(draws(remote), draws(local), rtol=1e-6, atol=1e-9)
+    (tmp_path / "1.parquet").write_bytes(b"PAR1 but no more than that PAR1")
+    with pytest.raises(sp.UnreadableData, match=r"1\.parquet"):
+        sp.fit_maximum_likelihood(tmp_path, engine=client)
+
+
+def test_masses_and_samplers_on_a_cluster(observations: sp.Observations, client: Any) -> None:
+    regions, kappa = sp.Regions.of(observations[:300]), float(np.linalg.norm(H))
+    wanted, slopes = sp.log_mass(regions, H / kappa, kappa, gradient=True)
+    found, gradient = sp.log_mass(regions, H / kappa, kappa, gradient=True, engine=client)
+    assert np.array_equal(found, wanted)
+    assert np.array_equal(gradient, slopes)
+    settings = {"sampler": "importance", "n_draws": 40, "n_effective": 0, "random_state": 4}
+    np.testing.assert_allclose(
+        draws(fitted(observations[:300], client, **settings)),
+        draws(fitted(observations[:300], "cpu", **settings)),
+        rtol=1e-6,
+        atol=1e-9,
+    )
+
+
+def test_a_local_cluster_is_started_and_ended(observations: sp.Observations) -> None:
+    found = sp.fit_maximum_likelihood(observations[:200], engine="dask")
+    np.testing.assert_allclose(found.h, sp.fit_maximum_likelihood(observations[:200]).h, rtol=1e-6)
+
+
+def test_an_engine_that_is_none_is_refused(observations: sp.Observations, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(sp.InvalidArgument, match=r"engine must be one of cpu, jax, dask"):
+        sp.HeterogeneousUtility(engine="spark").fit(observations)
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(sp.InvalidArgument, match=r"stochpref\[dask\]"), engines.connect("dask"):
+        pass
+
+
+# --- the utilities of a part, as one process keeps them
+
+
+def test_sweeps_that_are_not_known_are_asked_for_and_made_up(observations: sp.Observations) -> None:
+    regions = sp.Regions.of(observations[:100])
+    laws = np.random.default_rng(0).standard_normal((2, 5, 3))
+    places = [Place(run, 0, 100, 7, 2) for run in ("steady", "late")]
+    for k in range(5):
+        steady = sweep_part(regions, places[0], k, laws[:, k : k + 1])
+    assert sweep_part(regions, places[1], 3, laws[:, 3:4]) == 0
+    sweep_part(regions, places[1], 0, laws[:, :2])
+    assert sweep_part(regions, places[1], 4, laws[:, 4:]) == 2
+    assert np.array_equal(sweep_part(regions, places[1], 2, laws[:, 2:]), steady)
+    # A sweep made twice, because its result was lost on the way, starts over.
+    assert sweep_part(regions, places[0], 4, laws[:, 4:]) == 0
+    assert np.array_equal(sweep_part(regions, places[0], 0, laws), steady)
+    for place in places:
+        forget(place.run)
+        assert sweep_part(regions, place, 1, laws[:, 1:2]) == 0
