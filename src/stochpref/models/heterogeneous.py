@@ -84,7 +84,7 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
         seed resumes from it and gives the same draws as if it had not stopped.
     degenerate : "refuse" observations that only exact ties could explain, or "drop" them.
     metropolis : a `MetropolisOptions` for the paper's algorithm, None for the default.
-    engine : "cpu"; "jax" to sum the likelihood on a GPU for "importance", "layered" and "hamiltonian", of which "auto" then picks;
+    engine : "cpu"; "jax" to sum the likelihood on a GPU for "importance", "layered" and "hamiltonian" ("auto" picks);
         "dask", or a `distributed.Client`, to do so on a cluster, for "gibbs" too.
     verbose : show progress on a terminal's stderr.
 
