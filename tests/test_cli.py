@@ -370,3 +370,34 @@ def test_a_process_fed_bad_files_exits_with_2(tmp_path, content, suffix):
     assert shown.returncode == 2
     assert shown.stderr.startswith("error: ")
     assert "Traceback" not in shown.stderr + shown.stdout
+
+
+def test_fit_takes_a_folder_of_parquet_files(tmp_path, monkeypatch):
+    from stochpref import cluster  # noqa: PLC0415
+
+    monkeypatch.setattr(cluster, "LARGE", 500)
+    law = sp.VonMisesFisher(np.array([0.8, 0.6, 0.0]), 4.0)
+    seen = sp.simulate(law, sp.MenuLaw("uniform"), 1200, rng=np.random.default_rng(0))
+    folder = tmp_path / "purchases"
+    folder.mkdir()
+    for k in range(2):
+        sp.write_observations(seen[600 * k : 600 * (k + 1)], folder / f"{k}.parquet", layout="wide")
+    result = run("fit", folder, "--out", tmp_path / "fit", "--effective", "100")
+    assert result.exit_code == 0, result.output
+    assert "1,200 observations" in result.output
+    assert "exact sums at the maximum" in result.output
+    result = run("fit", folder, "--model", "common", "--out", tmp_path / "common")
+    assert result.exit_code == 2
+    assert "--model heterogeneous" in result.output
+    assert not (tmp_path / "common").exists()
+    (folder / "1.parquet").write_bytes(b"PAR1")
+    result = run("fit", folder, "--out", tmp_path / "torn")
+    assert result.exit_code == 2
+    assert "1.parquet: is not a complete Parquet file" in " ".join(result.output.split())
+    assert not (tmp_path / "torn").exists()
+
+
+def test_an_engine_belongs_to_the_heterogeneous_model(good_file, tmp_path):
+    result = run("fit", good_file, "--model", "common", "--engine", "dask", "--out", tmp_path / "fit")
+    assert result.exit_code == 2
+    assert "--engine belongs to --model heterogeneous" in result.output

@@ -16,6 +16,8 @@ import pytest
 import stochpref as sp
 from stochpref import cluster, engines
 from stochpref.cluster import spread
+from stochpref.consensus.conflicts import count_conflicts
+from stochpref.consensus.objective import pack
 from stochpref.mass.exact import sum_with_information
 from stochpref.mass.streamed import StreamedLogLikelihood
 from stochpref.posterior.remote import Place, forget, sweep_part
@@ -131,6 +133,18 @@ def test_masses_and_samplers_on_a_cluster(observations: sp.Observations, client:
         rtol=1e-6,
         atol=1e-9,
     )
+
+
+def test_conflicts_are_counted_in_blocks_on_workers(client: Any) -> None:
+    law = sp.CorruptedUtilityLaw(H / float(np.linalg.norm(H)), corruption=0.1)
+    crowd = sp.simulate(law, sp.MenuLaw("uniform"), 2500, rng=np.random.default_rng(0))
+    packed = pack(sp.Regions.of(crowd))
+    assert np.array_equal(count_conflicts(packed, client), count_conflicts(packed))
+    here, there = (sp.CommonUtility(random_state=0, engine=engine).fit(crowd) for engine in ("cpu", client))
+    assert np.array_equal(here.utility_, there.utility_)
+    assert here.upper_bound_ == there.upper_bound_
+    with pytest.raises(sp.InvalidArgument, match=r"cpu, dask or a distributed\.Client"):
+        sp.CommonUtility(engine="jax").fit(crowd)
 
 
 def test_a_local_cluster_is_started_and_ended(observations: sp.Observations) -> None:

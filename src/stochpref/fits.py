@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from stochpref.engines import is_cluster
 from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.readers.writing import replacing
 
@@ -87,6 +88,8 @@ def as_setting(value: Any) -> Any:
         return value
     if isinstance(value, np.integer | np.floating):
         return value.item()
+    if is_cluster(value):
+        return "dask"
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stochpref.demand import Demand
     from stochpref.models import CommonUtility, HeterogeneousUtility
     from stochpref.observations import Menus, Observations
-    from stochpref.readers import Scan
+    from stochpref.readers import Scan, StoredObservations
 
 _CHECKPOINT = "checkpoint.npz"
 
@@ -54,6 +54,14 @@ class Centre(StrEnum):
     vertex = "vertex"
 
 
+class Engine(StrEnum):
+    """Where the likelihood is summed."""
+
+    cpu = "cpu"
+    jax = "jax"
+    dask = "dask"
+
+
 class SamplerName(StrEnum):
     """How to draw from the posterior."""
 
@@ -67,7 +75,13 @@ class SamplerName(StrEnum):
 
 @app.command()
 def fit(
-    file: Annotated[Path, typer.Argument(help="Purchases, as `stochpref check` reads them.", metavar="FILE")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Purchases, as `stochpref check` reads them; or a folder of Parquet files, wide, of any size.",
+            metavar="FILE",
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder to write the fit to.")],
     model: Annotated[Model, typer.Option(help="Customers who differ, or one utility and some odd customers.")] = (
         Model.heterogeneous
@@ -82,6 +96,9 @@ def fit(
     concentration_bounds: Annotated[
         tuple[float, float] | None,
         typer.Option(help="Heterogeneous: interval of the concentration, 0 to 20 n unless said."),
+    ] = None,
+    engine: Annotated[
+        Engine | None, typer.Option(help="Heterogeneous: cpu; jax for a GPU; dask for a process on each core.")
     ] = None,
     require_converged: Annotated[
         bool, typer.Option("--require-converged", help="Heterogeneous: exit with code 3 unless it converged.")
@@ -116,6 +133,7 @@ def fit(
     Examples:
       stochpref fit purchases.csv --out fit/
       stochpref fit purchases.csv --out fit/ --effective 1000 --max-seconds 600
+      stochpref fit purchases/ --out fit/
       stochpref fit purchases.csv --model common --out fit/ --odd odd.csv
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
     """  # noqa: D301
@@ -123,7 +141,7 @@ def fit(
         own: dict[Model, dict[str, Any]] = {
             Model.heterogeneous: {
                 "--sampler": sampler, "--chains": chains, "--draws": draws, "--effective": effective,
-                "--max-seconds": max_seconds, "--concentration-bounds": concentration_bounds,
+                "--max-seconds": max_seconds, "--concentration-bounds": concentration_bounds, "--engine": engine,
                 "--require-converged": require_converged or None,
             },
             Model.common: {
@@ -135,9 +153,29 @@ def fit(
         stray = [name for name, value in own[other].items() if value is not None]
         if stray:
             raise InvalidArgument(f"{stray[0]} belongs to --model {other.value}; this fit is of model {model.value}")
-        from stochpref.readers import scan  # noqa: PLC0415
+        from stochpref.readers import StoredObservations, scan  # noqa: PLC0415
 
-        found = scan(file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap)
+        settings = {
+            "sampler": sampler.value if sampler else None, "n_chains": chains, "n_draws": draws,
+            "n_effective": effective, "max_seconds": max_seconds, "concentration_bounds": concentration_bounds,
+            "engine": engine.value if engine else None,
+        }  # fmt: skip
+        given = {name: value for name, value in settings.items() if value is not None}
+        reading: dict[str, Any] = {"columns": columns(column or []), "budget": budget.value, "caps": cap}
+        if file.is_dir():
+            if model is Model.common:
+                raise InvalidArgument(
+                    f"{file}: a folder is fitted by --model heterogeneous; --model common compares every two purchases "
+                    "and takes one file"
+                )
+            stored = StoredObservations(file, skip_bad=skip_bad, **reading)
+            ready_folder(out)
+            fitted = _fit_heterogeneous(stored, given, out, degenerate, seed)
+            _report_fit(fitted, out, seed, as_json)
+            if require_converged and not fitted.is_converged_:
+                sys.exit(3)
+            return
+        found = scan(file, layout=layout.value, **reading)
         data = found.accept(skip_bad=skip_bad)
         ready_folder(out)
         if odd is not None:
@@ -157,18 +195,17 @@ def fit(
                 )
             failed = require_optimal and not robust.is_optimal_
         else:
-            settings = {
-                "sampler": sampler.value if sampler else None, "n_chains": chains, "n_draws": draws,
-                "n_effective": effective, "max_seconds": max_seconds, "concentration_bounds": concentration_bounds,
-            }  # fmt: skip
-            given = {name: value for name, value in settings.items() if value is not None}
             with _located(found):
                 fitted = _fit_heterogeneous(data, given, out, degenerate, seed)
-            _print_fit(fitted.summary().as_dict(), str(fitted.summary()), model, seed, as_json)
-            typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
+            _report_fit(fitted, out, seed, as_json)
             failed = require_converged and not fitted.is_converged_
     if failed:
         sys.exit(3)
+
+
+def _report_fit(fitted: HeterogeneousUtility, out: Path, seed: int, as_json: bool) -> None:
+    _print_fit(fitted.summary().as_dict(), str(fitted.summary()), Model.heterogeneous, seed, as_json)
+    typer.echo(f"wrote {out} (model {Model.heterogeneous.value}, seed {seed}, version {__version__})", err=True)
 
 
 @contextmanager
@@ -197,7 +234,7 @@ def _fit_common(
 
 
 def _fit_heterogeneous(
-    data: Observations, settings: dict[str, Any], out: Path, degenerate: Degenerate, seed: int
+    data: Observations | StoredObservations, settings: dict[str, Any], out: Path, degenerate: Degenerate, seed: int
 ) -> HeterogeneousUtility:
     from stochpref.models import HeterogeneousUtility  # noqa: PLC0415
 

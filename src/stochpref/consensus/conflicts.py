@@ -14,6 +14,9 @@ monotone.)
 
 from __future__ import annotations
 
+from threading import Lock
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +26,7 @@ from stochpref.engines import compiled, compiled_reordering, for_blocks, inlined
 _ROUNDING = 2e-15  # two roundings each side come to 2**-51 = 4.5e-16
 _TINY, _HUGE = 1e-280, 1e280  # beyond these a product may have over- or underflowed
 _BLOCK = 256
+_CLUSTER_BLOCK = 2048
 
 _U1 = np.uint64(1)
 _U20, _U32, _U52 = np.uint64(20), np.uint64(32), np.uint64(52)
@@ -149,16 +153,39 @@ def _test_pairs(packed: Packed, first: NDArray[np.int64], second: NDArray[np.int
         answer[k] = is_conflict(packed, first[k], second[k])
 
 
-def count_conflicts(packed: Packed) -> NDArray[np.int64]:
-    """Return the number of observations each one conflicts with, (T,); O(n T²/2) comparisons on all threads."""
+def count_conflicts(packed: Packed, client: Any = None) -> NDArray[np.int64]:
+    """Return the number of observations each one conflicts with, (T,); O(n T²/2) comparisons on all threads.
+
+    With a `distributed.Client`, on the workers of its cluster.
+    """
     n_rows = packed.pivot.shape[0]
-    parts = np.zeros((-(-n_rows // _BLOCK), n_rows), np.int32)
+    total, lock = np.zeros(n_rows, np.int64), Lock()
+    if client is not None:
+        everywhere = client.submit(_as_it_is, packed, pure=False)
+        starts = list(range(0, n_rows, _CLUSTER_BLOCK))
+        for counts in client.gather(client.map(_count_rows, [everywhere] * len(starts), starts, pure=False)):
+            total += counts
+        return total
 
     def block(start: int, stop: int) -> None:
-        _count_pairs(packed, parts[start // _BLOCK], start, stop)
+        counts = np.zeros(n_rows, np.int32)
+        _count_pairs(packed, counts, start, stop)
+        with lock:  # whole numbers: their order does not matter
+            np.add(total, counts, out=total)
 
     for_blocks(block, n_rows, _BLOCK)
-    return parts.sum(axis=0, dtype=np.int64)
+    return total
+
+
+def _as_it_is(packed: Packed) -> Packed:
+    return packed
+
+
+def _count_rows(packed: Packed, start: int) -> NDArray[np.int32]:
+    """Count the conflicts of a block of rows with all rows after them."""
+    counts = np.zeros(packed.pivot.shape[0], np.int32)
+    _count_pairs(packed, counts, start, min(start + _CLUSTER_BLOCK, counts.shape[0]))
+    return counts
 
 
 def conflicts_of(packed: Packed, s: int) -> Mask:

@@ -31,6 +31,7 @@ from stochpref.errors import InvalidArgument
 from stochpref.regions import Regions
 
 Report = Callable[[str], None]
+CountFn = Callable[[Packed], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,9 @@ class Solution(NamedTuple):
 class _Search:
     """The best set so far and the best bound; every step reports to it."""
 
-    def __init__(self, packed: Packed, report: Report) -> None:
+    def __init__(self, packed: Packed, report: Report, count_fn: CountFn) -> None:
         self.packed, self.report = packed, report
-        self.n_conflicts = count_conflicts(packed)
+        self.n_conflicts = count_fn(packed)
         self.kept: Mask = np.zeros(packed.pivot.size, np.bool_)
         self.bound: int = packed.pivot.size
         self.witness = np.full(packed.pivot.size, -1)
@@ -117,9 +118,11 @@ class _Search:
         self.report(self.steps[-1])
 
 
-def search(packed: Packed, effort: Effort, *, rng: np.random.Generator, report: Report) -> _Search:
+def search(
+    packed: Packed, effort: Effort, *, rng: np.random.Generator, report: Report, count_fn: CountFn = count_conflicts
+) -> _Search:
     """Look for the largest set of observations that share a utility, until it is proven or the effort is spent."""
-    found = _Search(packed, report)
+    found = _Search(packed, report, count_fn)
     found.offer(keep_greedily(packed, found.n_conflicts, rng=rng))
     found.prove()
     found.note("greedy cover")
@@ -194,7 +197,13 @@ def settle(regions: Regions, cell: Cell, centre: str, *, rng: np.random.Generato
 
 
 def solve(
-    regions: Regions, *, centre: str, effort: Effort, rng: np.random.Generator, report: Report = lambda _: None
+    regions: Regions,
+    *,
+    centre: str,
+    effort: Effort,
+    rng: np.random.Generator,
+    report: Report = lambda _: None,
+    count_fn: CountFn = count_conflicts,
 ) -> Solution:
     """Return the utility consistent with most observations, with the bound proven.
 
@@ -203,23 +212,24 @@ def solve(
     regions : none of them degenerate.
     centre : which utility of the best cell, one of `centre.CENTRES`.
     report : called with a line after every step.
+    count_fn : counts the conflicts of each observation, here or on a cluster.
     """
     if len(regions) > effort.core_size:
         solution = _solve_large(regions, centre=centre, effort=effort, rng=rng, report=report)
         if solution.n_consistent == solution.upper_bound or len(regions) > effort.largest_direct:
             return solution
-        directly = _solve_directly(regions, centre=centre, effort=effort, rng=rng, report=report)
+        directly = _solve_directly(regions, centre=centre, effort=effort, rng=rng, report=report, count_fn=count_fn)
         bound = min(solution.upper_bound, directly.upper_bound)
         best = max(directly, solution, key=lambda one: one.n_consistent)
         return best._replace(upper_bound=bound, steps=solution.steps + directly.steps)
-    return _solve_directly(regions, centre=centre, effort=effort, rng=rng, report=report)
+    return _solve_directly(regions, centre=centre, effort=effort, rng=rng, report=report, count_fn=count_fn)
 
 
 def _solve_directly(
-    regions: Regions, *, centre: str, effort: Effort, rng: np.random.Generator, report: Report
+    regions: Regions, *, centre: str, effort: Effort, rng: np.random.Generator, report: Report, count_fn: CountFn
 ) -> Solution:
     """Compare all pairs."""
-    found = search(pack(regions), effort, rng=rng, report=report)
+    found = search(pack(regions), effort, rng=rng, report=report, count_fn=count_fn)
     chosen, explained = settle(regions, found.cell, centre, rng=rng)
     return Solution(
         chosen.utility, explained, found.bound, found.witness, chosen.samples, found.cell, tuple(found.steps)

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -20,11 +22,13 @@ from stochpref.classification import DEGENERATE
 from stochpref.consensus.annealing import Annealing, anneal
 from stochpref.consensus.centre import CENTRES
 from stochpref.consensus.certificate import find_excluders
+from stochpref.consensus.conflicts import count_conflicts
 from stochpref.consensus.explanation import Explanation, explain
 from stochpref.consensus.margins import widen
 from stochpref.consensus.objective import is_consistent, pack, resolve_margin
 from stochpref.consensus.solving import Effort, Solution, solve
 from stochpref.consensus.summary import CommonSummary
+from stochpref.engines import connect, is_cluster
 from stochpref.errors import InvalidArgument
 from stochpref.fits import as_setting, write_fit
 from stochpref.mass.exact import exact_log_mass
@@ -56,6 +60,7 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
     annealing : an `Annealing` for the annealing solver, None for the default.
     random_state : None, an integer or a numpy Generator.
     verbose : show the steps on a terminal's stderr.
+    engine : "cpu"; "dask" or a `distributed.Client` to compare every two observations on a cluster, in blocks.
 
     Attributes
     ----------
@@ -92,6 +97,7 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         effort: Effort | None = None,
         annealing: Annealing | None = None,
         verbose: bool = False,
+        engine: Any = "cpu",
     ) -> None:
         self.margin = margin
         self.solver = solver
@@ -101,6 +107,7 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         self.effort = effort
         self.annealing = annealing
         self.verbose = verbose
+        self.engine = engine
 
     def fit(self, observations: Observations, y: None = None) -> Self:  # noqa: ARG002
         """Find the utility consistent with most observations.
@@ -119,6 +126,8 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
         for record, argument, wanted in ((self.effort, "effort", Effort), (self.annealing, "annealing", Annealing)):
             if record is not None and not isinstance(record, wanted):
                 raise InvalidArgument(f"{argument} must be an {wanted.__name__} or None; received {record!r}")
+        if self.engine != "cpu" and not is_cluster(self.engine):
+            raise InvalidArgument(f"engine must be cpu, dask or a distributed.Client; received {self.engine!r}")
         regions = Regions.of(observations)
         rows = usable_rows(regions, self.degenerate)
         self.margin_ = resolve_margin(self.margin, observations.n_goods, rows.size)
@@ -167,7 +176,11 @@ class CommonUtility(BaseEstimator):  # type: ignore[misc]
 
     def _certify(self, used: Regions, rng: np.random.Generator, report: Callable[[str], None]) -> Solution:
         effort = self.effort or Effort()
-        solution = solve(used, centre=self.centre, effort=effort, rng=rng, report=report)
+        with ExitStack() as stack:
+            count_fn = count_conflicts
+            if is_cluster(self.engine):
+                count_fn = partial(count_conflicts, client=stack.enter_context(connect(self.engine)))
+            solution = solve(used, centre=self.centre, effort=effort, rng=rng, report=report, count_fn=count_fn)
         if self.margin_:
             solution = widen(used, solution, self.margin_, effort=effort, rng=rng, report=report)
         return solution

@@ -61,7 +61,7 @@ def listed(names: list[str], most: int = 3) -> str:
 def shared_content(reading: Reading, model: HeterogeneousUtility | CommonUtility) -> dict[str, Any]:
     """Return what both models put on the page: data, goods, what-if rows, settings."""
     return {
-        "audit": _audit(reading),
+        "audit": _audit(reading, model.n_observations_),
         "goods": _good_rows(reading),
         "start": _start(reading),
         "settings": [
@@ -203,16 +203,17 @@ def _data_points(reading: Reading) -> list[Point]:
     return [Point("bad", _sentence(" ".join(line.split()))) for line in reading.observations.audit().warnings()]
 
 
-def _audit(reading: Reading) -> dict[str, Any]:
+def _audit(reading: Reading, n_fitted: int) -> dict[str, Any]:
     found = reading.observations.audit()
     count = found.n_observations
+    sampled = [("observations fitted", f"{n_fitted:,}; shown here are {count:,} of them, picked at random")]
     return {
         "kinds": [
             (name, f"{number:,}", 100 * number / count, KIND_MEANING[name])
             for name, number in found.kinds.items()
             if number or name != "degenerate"
         ],
-        "facts": found.facts(),
+        "facts": [*(sampled if count < n_fitted else []), *found.facts()],
         "warnings": [_sentence(" ".join(line.split())) for line in found.warnings()],
     }
 
