@@ -146,6 +146,8 @@ def _numbers(panel: Panel) -> dict[str, Any]:
 def _draw_arcs(axis: Axes, panel: Panel) -> None:
     """Draw each customer's region as an arc on a ring of its own, and the direction that explains most."""
     plots.circle(panel.regions, GOODS[:2], axis)
+    for name, side in zip(axis.get_xticklabels(), ("left", "center", "right", "center"), strict=True):
+        name.set(horizontalalignment=side)  # clear of the circle
     count = len(panel.regions)
     best = float(np.arctan2(panel.best[1], panel.best[0]))
     axis.plot([best, best], [0, 2.05], "k--", lw=1.5)
@@ -159,14 +161,14 @@ def _draw_arcs(axis: Axes, panel: Panel) -> None:
 def _draw_circle_density(axis: Axes, panel: Panel) -> None:
     angle = np.degrees(np.arctan2(panel.directions[:, 1], panel.directions[:, 0]))
     order = np.argsort(angle)
-    axis.fill_between(angle[order], panel.density[order], color="0.8", label="posterior density of μ")
+    axis.fill_between(angle[order], panel.density[order], color="0.8", label="posterior of μ")
     axis.plot(angle[order], panel.density[order], color="0.2")
-    axis.axvline(np.degrees(np.arctan2(*panel.truth[::-1])), color="k", ls=":", label="true μ")
+    axis.axvline(np.degrees(np.arctan2(*panel.truth[::-1])), color="0.5", lw=2, label="true μ")
     axis.axvline(np.degrees(np.arctan2(*panel.best[::-1])), color="k", ls="--", label="most explained")
     axis.set(xlim=(-180, 180), xticks=range(-180, 181, 90), ylim=(0, None))
     axis.set(xlabel="direction, degrees", ylabel="density relative to uniform")
     axis.set_title("The posterior they give", fontsize=11)
-    axis.legend(frameon=False, fontsize=9, loc="upper left")
+    axis.legend(frameon=False, fontsize=9, loc="upper left", handlelength=1.6)
     axis.spines[["top", "right"]].set_visible(False)
 
 

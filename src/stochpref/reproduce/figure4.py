@@ -105,19 +105,25 @@ def write(folder: Path, curves: list[Curve]) -> None:
 
 def draw(axis: Any, curves: list[Curve]) -> Any:
     """Draw the curves on an axis and return it."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: PLC0415
+
     marks = {"i": ("o", "black", "-"), "ii": ("s", "0.4", "--"), "iii": ("^", "0.6", "-.")}
     for curve in curves:
         mark, colour, line = marks[curve.law]
         axis.errorbar(
             curve.observations, curve.errors, [2 * error for error in curve.standard_errors],
             marker=mark, color=colour, linestyle=line, markersize=4, capsize=2,
-            label=f"law ({curve.law}): slope {curve.rate:.2f} ± {curve.rate_error:.2f}",
+            label=f"law ({curve.law}): slope {curve.rate:.2f} ± {curve.rate_error:.2f}".replace("-", "−"),
         )  # fmt: skip
     sizes = np.array(curves[0].observations, float)
     rate = np.log(sizes) / np.sqrt(sizes)
     axis.plot(sizes, 1.6 * curves[0].errors[0] * rate / rate[0], ":", color="black", label="log T / √T (any constant)")
     axis.set_xscale("log")
     axis.set_yscale("log")
+    for scale, form in ((axis.xaxis, ",.0f"), (axis.yaxis, "g")):
+        scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        scale.set_major_formatter(FuncFormatter(lambda value, _, form=form: format(value, form)))
+        scale.set_minor_locator(NullLocator())
     axis.set_xlabel("number of observations T")
     axis.set_ylabel("angle to the truth, radians")
     axis.set_title(f"{curves[0].n_goods} goods, concentration {CONCENTRATION:g}", fontsize=10)
