@@ -16,6 +16,7 @@ from stochpref.reproduce.trials import (
     BOUNDS,
     TRIALS_FILE,
     Cell,
+    Outcome,
     Task,
     check_list,
     make_market,
@@ -35,12 +36,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def table(kept: Path) -> list[table1.TableCell]:
+def table(kept: Path) -> table1.Table:
     return table1.run(CELLS, ["paper", "ours"], **SMALL, folder=kept)
 
 
-def test_the_shape_of_the_claim(table: list[table1.TableCell]) -> None:
-    by_name = {(cell.setting, cell.method): cell for cell in table}
+def test_the_shape_of_the_claim(table: table1.Table) -> None:
+    by_name = {(cell.setting, cell.method): cell for cell in table.cells}
     for setting in table1.SETTINGS:
         ours, paper = by_name[setting, "ours"], by_name[setting, "paper"]
         assert ours.mean >= paper.mean - 2.0
@@ -50,18 +51,20 @@ def test_the_shape_of_the_claim(table: list[table1.TableCell]) -> None:
     assert by_name["corruption", "ours"].ceiling == 100.0
     text = table1.as_text(table)
     assert "ceiling" in text
-    assert len(text.splitlines()) == 4
+    assert len(text.splitlines()) == 5
+    assert text.splitlines()[-1].startswith("Regret, gaussian, T = 120, laws ii and n = 4 pooled: ours ")
     json.dumps(table1.as_dict(table))
 
 
-def test_a_killed_run_gives_the_same_table(table: list[table1.TableCell], kept: Path, tmp_path: Path) -> None:
+def test_a_killed_run_gives_the_same_table(table: table1.Table, kept: Path, tmp_path: Path) -> None:
     lines = (kept / TRIALS_FILE).read_text().splitlines()
     assert len(lines) == 16
     # What a kill leaves: some trials, and half a line.
     (tmp_path / TRIALS_FILE).write_text("\n".join(lines[:9]) + "\n" + lines[9][:30])
     again = table1.run(CELLS, ["paper", "ours"], **SMALL, folder=tmp_path)
-    for one, two in zip(table, again, strict=True):
+    for one, two in zip(table.cells, again.cells, strict=True):
         assert one._replace(seconds=0.0) == two._replace(seconds=0.0)
+    assert table.regrets == again.regrets
     reported: list[tuple[int, int]] = []
     table1.run(CELLS, ["paper", "ours"], **SMALL, folder=tmp_path, report=lambda *count: reported.append(count))
     assert not reported  # nothing was left to run
@@ -94,6 +97,39 @@ def test_pooling() -> None:
         check_list(["iv"], ["i", "ii"], "--laws")
 
 
+def outcome(best: float, reached: float, ceiling: float) -> Outcome:
+    return Outcome(reached, best, ceiling, one_draw=float("nan"), angle=0.1, seconds=1.0)
+
+
+def test_regret_is_pooled_over_the_smaller_gaussian_cells() -> None:
+    # Ours loses 1, 3, 0, 4 of 10, 20, 30, 40; the ceiling 1, 1, 0, 2. The other cells must not count.
+    outcomes = {
+        Cell("gaussian", "i", 3, 1000): [outcome(10, 9, 9), outcome(20, 17, 19)],
+        Cell("gaussian", "iii", 10, 1000): [outcome(30, 30, 30), outcome(40, 36, 38)],
+        Cell("gaussian", "i", 25, 1000): [outcome(10, 1, 5)] * 2,
+        Cell("corruption", "i", 3, 1000): [outcome(10, 1, 10)] * 2,
+        Cell("gaussian", "i", 3, 200): [outcome(8, 6, 8)] * 2,
+    }
+    pooled_regret, lossless = table1.pool_regret(outcomes)
+    assert (pooled_regret.laws, pooled_regret.goods, pooled_regret.n_trials) == (["i", "iii"], [3, 10], 4)
+    assert np.allclose(pooled_regret[3:6], (8.0, 4.0, 2.0))
+    # Residuals ours − 2·ceiling are −1, 1 and 0, 0: variance 2 within the first cell, 0 within the second.
+    assert pooled_regret.ratio_error == pytest.approx(np.sqrt(2 * 2.0) / 4.0)
+    assert pooled_regret.worst_share == pytest.approx(50.0)
+    assert (lossless.n_observations, lossless.ours, lossless.ratio, lossless.ratio_error) == (200, 25.0, None, None)
+    text = table1.as_text(table1.Table([], [pooled_regret, lossless])).splitlines()
+    assert text[-2] == (
+        "Regret, gaussian, T = 1000, laws i, iii and n = 3, 10 pooled: ours 8.000 %, ceiling 4.000 %, "
+        "ratio 2.00 ± 0.50; one trial of 4 brings 50 % of ours"
+    )
+    assert text[-1].endswith("ours 25.000 %, ceiling 0.000 %; one trial of 2 brings 50 % of ours")
+    assert json.loads(json.dumps(table1.as_dict(table1.Table([], [lossless]))))["regret"][0]["ratio"] is None
+    one, none = [outcome(10, 9, 9)], [outcome(10, 10, 10)] * 2
+    assert table1.pool_regret({Cell("gaussian", "i", 3, 1000): one})[0].ratio_error is None
+    assert table1.pool_regret({Cell("gaussian", "i", 3, 1000): none})[0].worst_share is None
+    assert table1.pool_regret({Cell("corruption", "i", 3, 1000): one}) == []
+
+
 def test_published_figures_are_complete() -> None:
     assert sum(len(row) for row in table1.PUBLISHED.values()) == 24
 
@@ -114,7 +150,9 @@ def test_command_line(tmp_path: Path) -> None:
     arguments += ["--trials", "2", "--method", "ours", "--jobs", "1", "--out", str(tmp_path), "--json"]
     result = CliRunner().invoke(cli.app, arguments)
     assert result.exit_code == 0, result.output
-    (cell,) = json.loads(result.stdout)["cells"]
+    content = json.loads(result.stdout)
+    (cell,) = content["cells"]
+    assert content["regret"] == []  # no Gaussian cell
     wanted = {"setting", "law", "n_goods", "n_observations", "method", "mean", "standard_error", "paper", "ceiling"}
     assert wanted <= set(cell)
     assert cell["paper"] == 99.9
@@ -126,8 +164,8 @@ def test_command_line(tmp_path: Path) -> None:
     assert "--goods" in result.output
 
 
-def test_figures(table: list[table1.TableCell], tmp_path: Path) -> None:
-    figure3.write(tmp_path, table)
+def test_figures(table: table1.Table, tmp_path: Path) -> None:
+    figure3.write(tmp_path, table.cells)
     curves = figure4.run(3, ["i"], (40, 80, 160), n_trials=4, seed=0, jobs=1)
     assert -2.0 < curves[0].rate < 0.5
     assert "rate" in figure4.as_text(curves)

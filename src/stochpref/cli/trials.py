@@ -18,7 +18,7 @@ from stochpref.cli.reproducing import reproduce, show
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from stochpref.reproduce.table1 import TableCell
+    from stochpref.reproduce.table1 import Table
     from stochpref.reproduce.trials import Cell
 
 
@@ -112,7 +112,7 @@ def figure3(
         (name,) = check_list([law], LAWS, "--law")
         cells = [Cell(part, name, n, observations) for part in numbers.SETTINGS for n in _numbers(goods, "--goods", 2)]
         table = _run_cells("figure3", cells, method, trials, iterations, seed, jobs, out, as_json)
-        exhibit.write(out, table)
+        exhibit.write(out, table.cells)
         typer.echo(f"wrote {out / 'figure3'}.png and .svg (seed {seed}, version {__version__})", err=True)
 
 
@@ -167,7 +167,7 @@ def _run_cells(
     jobs: int,
     out: Path,
     as_json: bool,
-) -> list[TableCell]:
+) -> Table:
     """Run the trials of cells, print the table they make and keep it under a name."""
     from stochpref.reproduce import table1 as exhibit  # noqa: PLC0415
 

@@ -4,6 +4,9 @@
 
 The paper does not state T; see the register for how accuracy is read. In the Gaussian setting the ceiling is what
 seeing every utility would give; in the corruption setting it is the true utility itself.
+
+Accuracy near 100 hides what is left to gain, so the regret of the smaller Gaussian cells is pooled and set beside the
+ceiling's.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 from stochpref.reproduce.trials import Cell, Outcome, Task, pooled, run_trials
 
 SETTINGS: Final = ("gaussian", "corruption")
+N_GOODS_OF_REGRET: Final = 10  # at most; beyond, accuracy itself tells methods apart
 PUBLISHED: Final[dict[tuple[str, str], dict[int, float]]] = {
     ("gaussian", "i"): {3: 99.9, 5: 99.9, 10: 98.8, 25: 59.9},
     ("gaussian", "ii"): {3: 99.9, 5: 99.3, 10: 96.9, 25: 56.9},
@@ -50,6 +54,34 @@ class TableCell(NamedTuple):
     n_trials: int
 
 
+class Regret(NamedTuple):
+    """What is lost of the best value, pooled over the Gaussian cells of one T with few goods.
+
+    laws, goods : of the cells pooled.
+    ours, ceiling : in percent of the best value.
+    ratio : of ours to the ceiling's; None where the ceiling loses nothing.
+    ratio_error : its standard error; None where there is no ratio or a cell has a single trial.
+    worst_share : percent of our regret that the worst trial brings; None where there is no regret.
+    """
+
+    n_observations: int
+    laws: list[str]
+    goods: list[int]
+    ours: float
+    ceiling: float
+    ratio: float | None
+    ratio_error: float | None
+    worst_share: float | None
+    n_trials: int
+
+
+class Table(NamedTuple):
+    """cells : a row for each cell and method; regrets : one for each T, none without our method."""
+
+    cells: list[TableCell]
+    regrets: list[Regret]
+
+
 def run(
     cells: list[Cell],
     methods: list[str],
@@ -60,7 +92,7 @@ def run(
     jobs: int,
     folder: Path | None = None,
     report: Callable[[int, int], None] | None = None,
-) -> list[TableCell]:
+) -> Table:
     """Run all trials of the cells and return the table."""
     tasks = {
         (cell, method): [Task(cell, method, trial, seed, n_iterations) for trial in range(n_trials)]
@@ -68,9 +100,11 @@ def run(
         for method in methods
     }
     outcomes = run_trials([task for group in tasks.values() for task in group], jobs=jobs, folder=folder, report=report)
-    return [
-        _summarise(cell, method, [outcomes[task.name] for task in group]) for (cell, method), group in tasks.items()
-    ]
+    by_cell = {key: [outcomes[task.name] for task in group] for key, group in tasks.items()}
+    return Table(
+        [_summarise(cell, method, group) for (cell, method), group in by_cell.items()],
+        pool_regret({cell: group for (cell, method), group in by_cell.items() if method == "ours"}),
+    )
 
 
 def _summarise(cell: Cell, method: str, outcomes: list[Outcome]) -> TableCell:
@@ -92,15 +126,51 @@ def _summarise(cell: Cell, method: str, outcomes: list[Outcome]) -> TableCell:
     )
 
 
-def as_dict(table: list[TableCell]) -> dict[str, Any]:
+def pool_regret(outcomes: dict[Cell, list[Outcome]]) -> list[Regret]:
+    """Return the regret of our trials, pooled over the Gaussian cells of each T with at most ten goods."""
+    by_size: dict[int, dict[Cell, list[Outcome]]] = {}
+    for cell, group in outcomes.items():
+        if cell.setting == "gaussian" and cell.n_goods <= N_GOODS_OF_REGRET:
+            by_size.setdefault(cell.n_observations, {})[cell] = group
+    return [_regret(size, cells) for size, cells in by_size.items()]
+
+
+def _regret(size: int, cells: dict[Cell, list[Outcome]]) -> Regret:
+    lost = [np.array([[one.best - one.reached, one.best - one.ceiling] for one in group]) for group in cells.values()]
+    ours, ceiling = np.concatenate(lost).sum(axis=0)
+    best = sum(one.best for group in cells.values() for one in group)
+    ratio = error = None
+    if ceiling > 0.0:
+        ratio = float(ours / ceiling)
+        # Linearised, the ratio errs by Σ (ours − ratio·ceiling) / Σ ceiling; trials are independent, cells are fixed.
+        spread = [group @ (1.0, -ratio) for group in lost]
+        if min(map(len, spread)) > 1:
+            error = float(np.sqrt(sum(len(part) * part.var(ddof=1) for part in spread)) / ceiling)
+    return Regret(
+        size,
+        laws=sorted({cell.law for cell in cells}),
+        goods=sorted({cell.n_goods for cell in cells}),
+        ours=float(100.0 * ours / best),
+        ceiling=float(100.0 * ceiling / best),
+        ratio=ratio,
+        ratio_error=error,
+        worst_share=float(100.0 * max(group[:, 0].max() for group in lost) / ours) if ours > 0.0 else None,
+        n_trials=sum(map(len, lost)),
+    )
+
+
+def as_dict(table: Table) -> dict[str, Any]:
     """Return the table as JSON can hold it."""
-    return {"cells": [cell._asdict() for cell in table]}
+    return {
+        "cells": [cell._asdict() for cell in table.cells],
+        "regret": [regret._asdict() for regret in table.regrets],
+    }
 
 
-def as_text(table: list[TableCell]) -> str:
+def as_text(table: Table) -> str:
     """Return the table as text: a line per cell, both methods beside the published figure and the ceiling."""
     by_cell: dict[tuple[str, str, int, int], dict[str, TableCell]] = {}
-    for row in table:
+    for row in table.cells:
         by_cell.setdefault(row[:4], {})[row.method] = row
     lines = [
         "Accuracy in percent ± standard error, pooled over trials (seconds a trial on one core)",
@@ -113,8 +183,21 @@ def as_text(table: list[TableCell]) -> str:
         lines.append(
             f"{setting:<11}{law:<5}{n:>4}{size:>7}{published:>11}  {shown[0]:<22}{shown[1]:<22}{some.ceiling:>8.2f}"
         )
-    return "\n".join(lines)
+    return "\n".join(lines + [_regret_line(regret) for regret in table.regrets])
 
 
 def _entry(cell: TableCell | None) -> str:
     return "—" if cell is None else f"{cell.mean:.2f} ± {cell.standard_error:.2f} ({cell.seconds:.1f} s)"
+
+
+def _regret_line(regret: Regret) -> str:
+    laws, goods = ", ".join(regret.laws), ", ".join(map(str, regret.goods))
+    text = f"Regret, gaussian, T = {regret.n_observations}, laws {laws} and n = {goods} pooled: "
+    text += f"ours {regret.ours:.3f} %, ceiling {regret.ceiling:.3f} %"
+    if regret.ratio is not None:
+        text += f", ratio {regret.ratio:.2f}"
+    if regret.ratio_error is not None:
+        text += f" ± {regret.ratio_error:.2f}"
+    if regret.worst_share is not None:
+        text += f"; one trial of {regret.n_trials} brings {regret.worst_share:.0f} % of ours"
+    return text
