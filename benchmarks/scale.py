@@ -82,7 +82,7 @@ def precision() -> None:
             size = (rough.codes.nbytes + rough.slope.nbytes) / len(regions)
             print(
                 f"  n = {n:>2} kappa = {kappa:>2g}: {np.abs(difference).max():.1e}   "
-                f"{np.sqrt(np.mean(difference**2)):.1e}   {abs(difference.mean()):.1e}   {size:.0f} bytes an observation"
+                f"{np.sqrt(np.mean(difference**2)):.1e}   {abs(difference.mean()):.1e}   {size:.0f} bytes a row"
             )
 
 
