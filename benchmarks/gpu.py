@@ -2,7 +2,8 @@
 
 Needs numpy and jax only, so it runs on a bare GPU machine: ``python -m benchmarks.gpu``. Where numba is installed it
 also times the CPU engine on fewer rows and says what that makes for as many. ``python -m benchmarks.gpu values FILE``
-writes masses of the CPU engine; ``python -m benchmarks.gpu compare FILE``, elsewhere, compares with them.
+writes masses of the CPU engine; ``python -m benchmarks.gpu model`` fits the library's own models, for which all of it
+must be installed; ``python -m benchmarks.gpu compare FILE``, elsewhere, compares with them.
 
 Notes on the floor. A row of n goods costs, per node of the shadow price and good, one inverse Mills ratio and one
 series of M terms, twice (mass, then mean); `operations` counts fused multiply-adds, a division as 10, exp as 20.
@@ -255,6 +256,29 @@ def inference(n: int, size: int, n_proposals: int, n_draws: int) -> None:
     print(f"  {n_effective / seconds:.1f} effective draws a second")
 
 
+def model(n: int, size: int) -> None:
+    """Fit the library's own models on the device; compiling included, the posterior first."""
+    import stochpref as sp  # noqa: PLC0415  (the parts above need numpy and jax only)
+
+    market = simulate(n, 1)
+    mu = market.h / CONCENTRATION
+    seen = sp.simulate(
+        sp.VonMisesFisher(mu, CONCENTRATION), sp.MenuLaw("uniform"), size, rng=np.random.default_rng(SEED)
+    )
+    start = time.perf_counter()
+    fitted = sp.HeterogeneousUtility(engine="jax", random_state=SEED).fit(seen)
+    seconds, found = time.perf_counter() - start, fitted.diagnostics_
+    print(f"HeterogeneousUtility(engine='jax'), n = {n}, T = {size:,}: {fitted.sampler_}, {seconds:.1f} s in all,")
+    print(
+        f"  {found.fewest_effective:.0f} effective draws, Pareto k {found.pareto_k}, converged: {fitted.is_converged_}"
+    )
+    start = time.perf_counter()
+    likely = sp.fit_maximum_likelihood(seen, engine="jax")
+    off = np.abs((likely.mean_direction - mu) / likely.direction_standard_errors).max()
+    print(f"fit_maximum_likelihood(engine='jax'): {time.perf_counter() - start:.1f} s, {likely.status},")
+    print(f"  truth within {off:.1f} standard errors")
+
+
 def cpu_rate(market: Market, efficiency: float, n_rows: int = 10_000) -> None:
     """Say what the CPU engine would draw in a second, from its time on fewer rows."""
     if not HAS_NUMBA:
@@ -293,7 +317,9 @@ def compare(path: str) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("part", nargs="?", default="all", choices=["all", "speed", "inference", "values", "compare"])
+    parser.add_argument(
+        "part", nargs="?", default="all", choices=["all", "speed", "inference", "model", "values", "compare"]
+    )
     parser.add_argument("file", nargs="?")
     parser.add_argument("--observations", type=int, default=1_000_000)
     parser.add_argument("--proposals", type=int, default=480)
@@ -306,6 +332,8 @@ def main(arguments: list[str] | None = None) -> None:
         compare(chosen.file)
     if chosen.part in ("all", "inference"):
         inference(25, chosen.observations, chosen.proposals, chosen.draws)
+    if chosen.part == "model":
+        model(25, chosen.observations)
     if chosen.part in ("all", "speed"):
         for n in (25, 10):
             speed(n, chosen.observations)
