@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.real_data FOLDER`` reads the files named in `CASES` from a folder (they are not part of the
 project); ``--only yogurt`` takes the cases that hold a word. A fifth of every file is held out, the first of
-``default_rng(0).permutation(T)``.
+``default_rng(0).permutation(T)``. Baskets whose budget is what was spent are scored a second time among the baskets of
+whole goods that cost the same.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 import stochpref as sp
 
@@ -65,6 +67,11 @@ def independent(learn: sp.Observations, fresh: sp.Observations) -> Array:
     return np.where(fresh.bundles > 0, np.log(share), np.log1p(-share)).sum(axis=1)
 
 
+def all_alike(_learn: sp.Observations, fresh: sp.Observations) -> Array:
+    """Every basket is as likely as any other."""
+    return np.zeros(len(fresh))
+
+
 def independent_given_number(learn: sp.Observations, fresh: sp.Observations) -> Array:
     """Goods are bought independently, and how many is known."""
     share = (np.sum(learn.bundles > 0, axis=0) + 0.5) / (len(learn) + 1.0)
@@ -76,12 +83,13 @@ def independent_given_number(learn: sp.Observations, fresh: sp.Observations) -> 
 
 
 class Case(NamedTuple):
-    """A file, how it is read, and what the models are compared with."""
+    """A file, how it is read, baselines, and whether whole baskets that cost the same are told apart."""
 
     title: str
     file: str
     read_fn: Callable[[Path], sp.Observations]
     baselines: tuple[Baseline, ...]
+    is_whole: bool = False
 
 
 BASKETS = (independent, independent_given_number)
@@ -90,9 +98,9 @@ CASES = (
     Case("yogurt, a = price, b small", "yogurt_long.csv", read_yogurt_value, (brand_shares, logit)),
     Case("yogurt, a = price, b = paid", "yogurt_long.csv", read_yogurt_paid, ()),
     Case("scotch, a = 1, b = number", "scotch.csv", read_scotch, BASKETS),
-    Case("Ta Feng, b = spent", "tafeng_110411_baskets.csv", read_tafeng, BASKETS),
+    Case("Ta Feng, b = spent", "tafeng_110411_baskets.csv", read_tafeng, BASKETS, is_whole=True),
     *(
-        Case(f"votes, {place}, b = spent", f"pb_knapsack/{name}.pb", read_votes, BASKETS)
+        Case(f"votes, {place}, b = spent", f"pb_knapsack/{name}.pb", read_votes, BASKETS, is_whole=True)
         for place, name in (
             ("Jersey City D", "US_Stanford_Dataset_2022_Jersey_City_Ward_D_vote_knapsacks"),
             ("Chicago 47", "US_Stanford_Dataset_PB_Chicago_47th_Ward_2022_Youth_vote_knapsacks"),
@@ -143,6 +151,44 @@ def study(case: Case, path: Path) -> None:
     popular = learn.bundles[_most_frequent(learn)]
     share = np.mean(np.all((fresh.bundles > 0) == (popular > 0), axis=1))
     print(f"    {'the most frequent basket':<44}{'':>20}{100 * share:>9.1f} %", flush=True)
+    if case.is_whole:
+        compare_whole(model, learn, fresh)
+
+
+class Alternatives(NamedTuple):
+    """Baskets of whole goods that cost what was spent, observation by observation, and where each one's begin."""
+
+    baskets: sp.Observations
+    starts: NDArray[np.intp]
+
+    def log_total(self, scores: Array) -> Array:
+        """Return the log of the sum of exp(score) over each observation's baskets."""
+        return np.array([logsumexp(part) for part in np.split(scores, self.starts[1:])])
+
+
+def alternatives_to(data: sp.Observations) -> Alternatives:
+    """Return all baskets of whole goods that cost what each customer spent."""
+    every = ((np.arange(2**data.n_goods)[:, None] >> np.arange(data.n_goods)) & 1).astype(float)
+    found = [
+        every[np.isclose(every @ prices, budget, rtol=1e-6)]
+        for prices, budget in zip(data.prices, data.budgets, strict=True)
+    ]
+    sizes = np.array([len(baskets) for baskets in found])
+    menus = np.repeat(data.prices, sizes, axis=0), np.repeat(data.budgets, sizes)
+    return Alternatives(sp.Observations(*menus, np.concatenate(found), goods=data.goods), np.cumsum(sizes) - sizes)
+
+
+def compare_whole(model: sp.HeterogeneousUtility, learn: sp.Observations, fresh: sp.Observations) -> None:
+    """Print scores of the same baskets for who knows what was spent and that goods are whole."""
+    others = alternatives_to(fresh)
+    whole = others.log_total(model.log_likelihood(others.baskets))
+    line("probability that goods are whole", whole)
+    own = model.log_likelihood(fresh) - whole
+    line("heterogeneous, given whole", own)
+    for baseline in (independent, all_alike):
+        told = baseline(learn, fresh) - others.log_total(baseline(learn, others.baskets))
+        line(f"{baseline.__name__.replace('_', ' ')}, given whole and spent", told)
+        line("    heterogeneous less that", own - told)
 
 
 def _most_frequent(data: sp.Observations) -> int:
