@@ -69,6 +69,18 @@ def test_equals_the_cpu_engine(n: int, size: int) -> None:
             assert np.all(ours.error[known] < 1e-9)
 
 
+@pytest.mark.parametrize("kappa", [300.0, 1000.0, 3000.0])
+def test_a_good_that_is_bought_though_nobody_wants_it(kappa: float) -> None:
+    """Far below zero the recurrence amplifies rounding: the mean then is not to be believed, and must not be."""
+    prices = np.random.default_rng(3).uniform(0.2, 2.0, (40, 6))
+    bundles = np.tile([0.0, 1.0, 1.0, 0.0, 0.0, 0.0], (40, 1))
+    regions = sp.Regions.of(sp.Observations(prices, (prices * bundles).sum(axis=1), bundles))
+    h = kappa * np.array([-0.401, 0.285, -0.857, 0.018, 0.125, -0.089])
+    ours = sp.log_mass(regions, h / np.linalg.norm(h), float(np.linalg.norm(h)), gradient=True, full=True, engine="jax")
+    theirs = exact_log_mass(regions, h, gradient=True)
+    assert np.abs(ours.gradient - theirs.gradient).max() < 1e-9
+
+
 def test_most_rows_are_done_on_the_device() -> None:
     """The law of the benchmark: the second attempt and the fallback are for a few rows in a thousand."""
     rng = np.random.default_rng(1)
