@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +36,7 @@ from benchmarks.programmes import (
     fit_suboptimality,
     fit_trimmed_hinge,
 )
+from benchmarks.timing import resident
 from stochpref.regions import usable_rows
 
 Array = NDArray[np.float64]
@@ -267,14 +267,6 @@ def pool(scores: Sequence[tuple[float, float]]) -> tuple[float, float]:
 # --- measuring
 
 
-def _resident(field: str) -> float:
-    """Return VmRSS or VmHWM, now and at its peak, in MiB; the peak of the whole process where there is no /proc."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(field)) / 1024
-
-
 def _forget_peak() -> None:
     """Give freed memory back and let the peak start from what is in use."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -312,7 +304,7 @@ def measure(peer: Peer, observations: sp.Observations, rng: np.random.Generator)
     except ImportError as error:
         return PeerResult(None, None, None, f"not installed: {error}")
     _forget_peak()
-    before, start = _resident("VmRSS"), time.perf_counter()
+    before, start = resident("VmRSS"), time.perf_counter()
     u, failure = None, None
     try:
         u = np.asarray(peer.fit(observations, rng), np.float64)
@@ -320,7 +312,7 @@ def measure(peer: Peer, observations: sp.Observations, rng: np.random.Generator)
         failure = str(error)
     except Exception as error:  # a crash of a peer is a row of the table, not the end of it
         failure = f"{type(error).__name__}: {error}"
-    seconds, mebibytes = time.perf_counter() - start, max(_resident("VmHWM") - before, 0.0)
+    seconds, mebibytes = time.perf_counter() - start, max(resident("VmHWM") - before, 0.0)
     if u is not None and not (np.isfinite(u).all() and np.any(u)):
         u, failure = None, "the answer is no direction: zero or not finite"
     return PeerResult(None if u is None else u / np.linalg.norm(u), seconds, mebibytes, failure)

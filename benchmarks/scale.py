@@ -8,7 +8,6 @@ there and uses those it finds (1.2 GB for ten million rows of ten goods).
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import stochpref as sp
-from benchmarks.timing import best_seconds
+from benchmarks.timing import best_seconds, resident
 from stochpref.cluster import spread
 from stochpref.engines import n_threads
 from stochpref.mass.exact import sum_log_mass, sum_with_information
@@ -117,8 +116,8 @@ def measured(function: Callable[..., Any], *arguments: Any) -> Cost:
 def _measured(function: Callable[..., Any], *arguments: Any) -> Cost:
     started, busy = time.perf_counter(), time.process_time()
     result = function(*arguments)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    return Cost(time.perf_counter() - started, time.process_time() - busy, peak, result)
+    seconds, core_seconds = time.perf_counter() - started, time.process_time() - busy
+    return Cost(seconds, core_seconds, resident("VmHWM") * 2**20 / 1e9, result)
 
 
 def _maximum(folder: Path, rows: int) -> sp.MaximumLikelihood:

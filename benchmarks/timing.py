@@ -1,9 +1,11 @@
-"""The clock shared by the benchmarks."""
+"""The clock and the gauge of memory shared by the benchmarks."""
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 
 def best_seconds(function: Callable[[], object], repeats: int = 7) -> float:
@@ -15,3 +17,14 @@ def best_seconds(function: Callable[[], object], repeats: int = 7) -> float:
         function()
         seconds.append(time.perf_counter() - start)
     return min(seconds)
+
+
+def resident(field: str) -> float:
+    """Return VmRSS or VmHWM, now and at its peak, in MiB; the peak of the whole process where there is no /proc.
+
+    `getrusage` would count what the process that started this one had in use.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(field)) / 1024

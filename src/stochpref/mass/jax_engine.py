@@ -183,7 +183,7 @@ class JaxLogLikelihood:
         return totals.log_mass, totals.gradient
 
     def value(self, h: ArrayLike, *, tolerance: float = 1e-10) -> float:
-        """Return Σ log-mass alone, at half the cost."""
+        """Return Σ log-mass alone, at two thirds of the cost."""
         return self._totals(self._law(h), tolerance, gradient=False).log_mass
 
     def totals(self, h: ArrayLike, *, tolerance: float = 1e-10) -> Totals:
