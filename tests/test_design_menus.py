@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 import stochpref as sp
 from stochpref import cli
 from stochpref.design import sequential
+from stochpref.design.check import UNLEARNABLE, _signs
 from stochpref.design.criteria import Criterion, gradient, loss, make_criterion, optimal_weights, sensitivity
 from stochpref.design.information import (
     angle_variance,
@@ -22,7 +23,7 @@ from stochpref.design.information import (
     relative_information,
     reliable_observations,
 )
-from stochpref.mass.exact import exact_log_mass
+from stochpref.mass.exact import exact_log_mass, vmf_covariance
 from stochpref.mass.information import expected_information, optimal_bundles
 
 QUICK = sp.DesignEffort(n_candidates=40, n_draws=64, n_rounds=1, n_generations=2, n_offspring=8)
@@ -175,18 +176,79 @@ def test_check_finds_what_cannot_be_learnt() -> None:
     prices = np.ones((4, 5))
     prices[:, 4] = np.inf
     found = sp.check_menus(sp.Menus(prices, [5.0] * 4), mu, 500.0, rng=np.random.default_rng(9))
-    assert set(found.unlearnable) == {"good1", "good2", "good3", "good5"}
+    assert set(found.unlearnable) == {"good2", "good3", "good5"}
     assert "nobody wants it" in found.unlearnable["good3"]
     assert "not on offer" in found.unlearnable["good5"]
-    assert "less money" in found.unlearnable["good1"]
+    assert "less money" in found.unlearnable["good2"]
     assert found.n_needed == np.inf
     assert len(found.open_directions) >= 3
-    assert "4 goods cannot be learnt" in str(found)
+    assert "3 goods cannot be learnt" in str(found)
     # No price helps a good that nobody wants.
     design = sp.optimal_menus(
         5, 10, rng=np.random.default_rng(10), mean_direction=mu, concentration=500.0, criterion="d", effort=QUICK
     )
     assert "good3" in sp.check_menus(design.menus, mu, 500.0, rng=np.random.default_rng(9)).unlearnable
+
+
+def test_goods_are_measured_against_their_own_utility() -> None:
+    # At κ = 500 the length along the mean varies a thousandth of what lies across, and is learnt all the same.
+    design = sp.optimal_menus(
+        2, 20, rng=np.random.default_rng(0), mean_direction=[1.0, 0.0], concentration=500.0, criterion="a"
+    )
+    found = sp.check_menus(design.menus, [1.0, 0.0], 500.0, rng=np.random.default_rng(1))
+    assert found.unlearnable == {}
+    assert np.all(found.good_shares > 0.05)
+
+
+def test_what_a_sign_tells_is_what_its_menu_tells() -> None:
+    h = np.array([3.0, -4.0, 1.0])
+    alone = np.where(np.eye(3) == 1, 1.0, np.inf)
+    regions = sp.Regions.of(sp.Observations(alone, [2.0] * 3, np.eye(3)))
+    mass = exact_log_mass(regions, h, gradient=True)
+    assert mass.gradient is not None
+    wanted = np.exp(mass.log_mass)
+    told = wanted * np.square(np.diag(mass.gradient)) / (1 - wanted) / np.diag(vmf_covariance(h))
+    rarer, shares = _signs(h)
+    assert rarer == pytest.approx(np.minimum(wanted, 1 - wanted), rel=1e-7)
+    assert shares == pytest.approx(told, rel=1e-3)
+
+
+def test_check_says_why_a_good_stays_open() -> None:
+    law = sp.MenuLaw("uniform").sample(10, 3, rng=np.random.default_rng(2))
+    unwanted = sp.check_menus(law, -np.ones(3) / np.sqrt(3), 50.0, rng=np.random.default_rng(1))
+    assert len(unwanted.unlearnable) == 3
+    assert all("nobody wants it" in reason for reason in unwanted.unlearnable.values())
+    # Wanted by all, but never bought at this price: less money would not help.
+    dear = sp.Menus([[1.0, 1.0, 100.0]] * 2, [1.5] * 2)
+    found = sp.check_menus(dear, np.ones(3) / np.sqrt(3), 200.0, rng=np.random.default_rng(1))
+    assert "move its price" in found.unlearnable["good3"]
+
+
+def test_open_directions_are_those_with_small_shares() -> None:
+    # One menu of 100 tells about good 3, which next to everybody wants: little, but much against how little the length
+    # along the mean varies.
+    kappa, mu = 500.0, np.array([0.0, 0.0, 3 / np.sqrt(500)])
+    mu[0] = np.sqrt(1 - mu[2] ** 2)
+    prices = np.full((100, 3), np.inf)
+    prices[:99, 1], prices[99, 2] = 1.0, 1.0
+    menus = sp.Menus(prices, [2.0] * 100)
+    found = sp.check_menus(menus, mu, kappa, rng=np.random.default_rng(3))
+    assert found.shares[1] > 1e-4
+    assert np.sum(found.shares < UNLEARNABLE) == len(found.open_directions) == 2
+    information, covariance = expected_information(menus, kappa * mu) / 100, vmf_covariance(kappa * mu)
+    for v in found.open_directions:
+        assert np.linalg.norm(v) == pytest.approx(1.0)
+        assert v @ information @ v < UNLEARNABLE * (v @ covariance @ v)
+
+
+def test_the_upper_bound_takes_the_root_mean_square_width() -> None:
+    # The same information from bundles ten times as wide: widths √2 and 10√2, half of the menus each.
+    narrow = sp.sign_menus(2, 2)
+    mixed = sp.Menus([[1.0, 1.0], [0.1, 0.1]], [2.0, 2.0], caps=[[1.0, 1.0], [10.0, 10.0]])
+    mu = np.array([0.8, -0.6])
+    one, two = (sp.check_menus(menus, mu, 4.0, rng=np.random.default_rng(4)) for menus in (narrow, mixed))
+    assert two.equivalence_upper / one.equivalence_upper == pytest.approx(np.sqrt((1 + 100) / 2), rel=1e-6)
+    assert two.equivalence_lower <= two.equivalence_upper
 
 
 def test_check_of_a_good_set() -> None:

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 """What a set of menus can teach, before any data are collected.
 
-The information of a menu never exceeds Cov(u), that of seeing the utility itself. Measured against it, I = C S C with
-C = Cov(u)^{1/2}, the eigenvalues of S are shares between 0 and 1: of what could be learnt along a direction, how much
-these menus show. A direction with a share of 1e-3 needs a thousand times the observations; we call it unlearnable.
+The information of a menu never exceeds Cov(u), that of seeing the utility itself. Measured against it, the solutions s
+of I v = s Cov(u) v are shares between 0 and 1: of what could be learnt along a direction v, how much these menus show.
+A direction with a share below 1e-3 needs more than a thousand times the observations; we call it unlearnable.
 
 The paper's L (eq. equiv) compares laws of purchases: W(P_θ, P_θ*) ≥ L |θ - θ*|, W the Wasserstein distance, θ = (μ, κ).
-Nearby laws differ by half E|s·δ| ≤ ½ √(δᵀ I δ) in total variation, and W is at most the width of the set of bundles
-times that, so √λ_min(I in θ) × width / 2 bounds L from above; the mean bundle is a 1-Lipschitz function of a purchase,
-so the smallest stretch of its derivative bounds the local L from below. Simulation looks at laws far away too.
+Given menu t, nearby laws differ by half E|s_t·δ| in total variation, and moving that mass costs at most the width w_t
+of its set of bundles. By Cauchy's inequality W ≤ ½ E[w_t E|s_t·δ|] ≤ ½ √E[w_t²] √(δᵀ I δ), so √λ_min(I in θ) times half
+the root mean square width bounds L from above. The mean bundle is a 1-Lipschitz function of a purchase, so the smallest
+stretch of its derivative bounds the local L from below. Simulation looks at laws far away too.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
 from scipy.optimize import linear_sum_assignment
 
 from stochpref.choice import choose
-from stochpref.design.halfspace import halfspace_probability
+from stochpref.design.halfspace import lower_tail
 from stochpref.design.information import (
+    Purchases,
     angle_variance,
     draw_customers,
     forecast_angle,
@@ -41,7 +44,6 @@ from stochpref.observations import Menus
 Array = NDArray[np.float64]
 
 UNLEARNABLE: Final = 1e-3  # share of what could be learnt
-_NEVER: Final = 1e-6  # probability below which nobody wants a good
 _MOST_MENUS: Final = 100  # a longer list is represented by this many of its menus, evenly spaced
 
 
@@ -56,9 +58,9 @@ class MenuCheck:
     rank : of the information about h = κμ: directions that can be learnt at all.
     condition : largest over smallest eigenvalue of the information; inf if singular.
     shares : (n,) eigenvalues of the information relative to observing utilities, rising, between 0 and 1.
-    good_shares : (n,) information about each good if the others were known, relative to that of its utility.
+    good_shares : (n,) information about each good if the others were known, relative to that of seeing its utility.
     unlearnable : names of goods that stay open, with the reason.
-    open_directions : (k, n) unit vectors that stay open.
+    open_directions : (k, n) unit vectors that stay open, one for each of `shares` below 1e-3.
     is_concentration_open : the set tells next to nothing about κ.
     relative_information : trace over the tangent space relative to observing utilities.
     angle : forecast of the root mean square angle error (radians) of one observation of each menu; inf if a direction
@@ -100,7 +102,8 @@ class MenuCheck:
         needed = f"{self.n_needed:,.0f}" if np.isfinite(self.n_needed) else "no number of"
         angle = f"{self.angle:.3g} rad after one observation of each menu (forecast)"
         if not np.isfinite(self.angle):
-            angle = f"no forecast below {self.n_reliable:,.0f} observations"
+            is_known = np.isfinite(self.n_reliable)
+            angle = f"no forecast {f'below {self.n_reliable:,.0f} observations' if is_known else 'at any number'}"
         lines = [
             f"{self.n_menus} menus of {n} goods: {self.message}",
             f"  rank                 {self.rank} of {n}, condition {self.condition:.3g}",
@@ -148,17 +151,16 @@ def check_menus(
     purchases = possible_purchases(sample, h, draw_customers(h, n_draws, rng))
     moments, reliable = moments_of(purchases, len(sample)), reliable_observations(purchases, h)
     information = moments.information.mean(axis=0)
-    values, vectors = np.linalg.eigh(information)
-    root = np.linalg.cholesky(vmf_covariance(h))
-    shares = np.linalg.eigvalsh(np.linalg.solve(root, np.linalg.solve(root, information).T))
-    across = float(np.linalg.eigvalsh(vmf_covariance(h))[-1])
-    good_shares = np.clip(np.diag(information) / across, 0.0, 1.0)
-    learnt = values > UNLEARNABLE * np.linalg.eigvalsh(vmf_covariance(h))[0]
-    unlearnable = _explain(menus, h, good_shares)
+    covariance = vmf_covariance(h)
+    values = np.linalg.eigvalsh(information)
+    shares, vectors = eigh(information, covariance)
+    open_directions = (vectors / np.linalg.norm(vectors, axis=0)).T[shares < UNLEARNABLE]
+    good_shares = np.clip(np.diag(information) / np.diag(covariance), 0.0, 1.0)
+    unlearnable = _explain(menus, h, good_shares, purchases)
     variance = angle_variance(information, h)
     upper, lower = _local_equivalence(information, moments.demand_slope, h, sample)
     along = h / np.linalg.norm(h)
-    is_open = float(along @ information @ along) < UNLEARNABLE * float(along @ vmf_covariance(h) @ along)
+    is_open = float(along @ information @ along) < UNLEARNABLE * float(along @ covariance @ along)
     simulated = _simulate_equivalence(sample, h, n_simulated, rng) if n_simulated else None
     return MenuCheck(
         goods=menus.goods,
@@ -168,7 +170,7 @@ def check_menus(
         shares=np.clip(shares, 0.0, 1.0),
         good_shares=good_shares,
         unlearnable=unlearnable,
-        open_directions=vectors.T[~learnt],
+        open_directions=open_directions,
         is_concentration_open=is_open,
         relative_information=relative_information(information, h),
         angle=forecast_angle(variance, len(menus)) if len(menus) >= reliable else np.inf,
@@ -178,7 +180,7 @@ def check_menus(
         equivalence_upper=upper,
         equivalence_lower=lower,
         equivalence_simulated=simulated,
-        message=_verdict(unlearnable, int(np.sum(~learnt)), is_open),
+        message=_verdict(unlearnable, len(open_directions), is_open),
     )
 
 
@@ -192,22 +194,42 @@ def _verdict(unlearnable: dict[str, str], n_open: int, is_concentration_open: bo
     return "every good can be learnt"
 
 
-def _explain(menus: Menus, h: Array, good_shares: Array) -> dict[str, str]:
+def _explain(menus: Menus, h: Array, good_shares: Array, purchases: Purchases) -> dict[str, str]:
     """Return the goods that stay open, with the reason."""
-    kappa = float(np.linalg.norm(h))
-    wanted = halfspace_probability(np.clip(h / kappa, -1, 1), len(h), kappa)
+    rarer, sign_shares = _signs(h)
     n_offers = np.isfinite(menus.prices).sum(axis=0)
+    bought = purchases.weight @ (purchases.bundles > 0) / purchases.weight.sum()
     reasons = {}
-    for i, name in enumerate(menus.goods):
+    for i in np.flatnonzero((good_shares < UNLEARNABLE) | (n_offers == 0)):
+        is_sure = sign_shares[i] < UNLEARNABLE
         if n_offers[i] == 0:
-            reasons[name] = "it is not on offer in any menu"
-        elif good_shares[i] < UNLEARNABLE and wanted[i] < _NEVER:
-            reasons[name] = f"nobody wants it (probability {wanted[i]:.1g}), so no price will show how little"
-        elif good_shares[i] < UNLEARNABLE and wanted[i] > 1 - _NEVER:
-            reasons[name] = "everybody wants it and buys it from all these menus; make them choose: less money"
-        elif good_shares[i] < UNLEARNABLE:
-            reasons[name] = "these prices and budgets leave no doubt whether it is bought; move its price"
+            reason = "it is not on offer in any menu"
+        elif is_sure and h[i] < 0:
+            reason = f"nobody wants it (probability {rarer[i]:.1g}), so no price will show how little"
+        elif is_sure and bought[i] > 0.5:
+            reason = "everybody wants it and buys it from all these menus; make them choose: less money"
+        else:
+            reason = "these prices and budgets leave no doubt whether it is bought; move its price"
+        reasons[menus.goods[i]] = reason
     return reasons
+
+
+def _signs(h: Array) -> tuple[Array, Array]:
+    """Return (n,) the probability of the rarer sign of each u_i, and what the sign tells about h_i, as a share.
+
+    A sign with probability P has information (dP/dh_i)² / P(1 - P), and u_i itself Var(u_i). No price puts a threshold
+    below zero, so about a good that is seldom wanted no purchase tells more than the sign does.
+    """
+    step, probability, slope = 1e-4, np.empty(len(h)), np.empty(len(h))
+    for i, h_i in enumerate(-np.abs(h)):
+        ends = np.array([h_i - step, h_i])
+        kappas = np.hypot(ends, np.linalg.norm(np.delete(h, i)))
+        before, probability[i] = (
+            float(lower_tail(max(end / kappa, -1.0), len(h), kappa)) for end, kappa in zip(ends, kappas, strict=True)
+        )
+        slope[i] = (probability[i] - before) / step
+    told = np.square(slope) / np.maximum(probability * (1 - probability), np.finfo(float).tiny)
+    return probability, told / np.diag(vmf_covariance(h))
 
 
 def _local_equivalence(information: Array, slopes: Array, h: Array, menus: Menus) -> tuple[float, float]:
@@ -217,7 +239,7 @@ def _local_equivalence(information: Array, slopes: Array, h: Array, menus: Menus
     jacobian = np.column_stack([kappa * tangent_basis(h / kappa), h / kappa])
     smallest = max(float(np.linalg.eigvalsh(jacobian.T @ information @ jacobian)[0]), 0.0)
     caps = np.where(np.isfinite(menus.prices), np.minimum(menus.caps, menus.budgets[:, None] / menus.prices), 0.0)
-    width = float(np.mean(np.linalg.norm(caps, axis=1)))
+    width = float(np.sqrt(np.mean(np.sum(np.square(caps), axis=1))))
     stretch = float(np.linalg.svd(slopes.mean(axis=0) @ jacobian, compute_uv=False)[-1])
     return 0.5 * width * float(np.sqrt(smallest)), stretch
 
