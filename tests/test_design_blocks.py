@@ -34,6 +34,10 @@ def test_bisection_with_equal_goods_and_with_none() -> None:
     with pytest.raises(sp.InvalidArgument, match="accuracy"):
         sp.bisect_utility(lambda menus: np.zeros((1, 2)), 2, accuracy=0.7)
 
+    for answer in (np.ones(5), np.ones((2, 2)), np.array([[np.nan, 1.0]])):
+        with pytest.raises(sp.InvalidArgument, match=r"choose_fn must return the bundle bought, \(1, 2\) finite"):
+            sp.bisect_utility(lambda menus, answer=answer: answer, 2)
+
     def fickle(menus: sp.Menus) -> np.ndarray:
         return np.array([[1.0, 0.0]]) if menus.budgets[0] > 1 else np.array([[0.0, 1.0]])
 

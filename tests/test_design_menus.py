@@ -127,7 +127,10 @@ def test_limits_are_kept() -> None:
 
 
 def test_the_same_seed_gives_the_same_menus() -> None:
-    first, second = (sp.optimal_menus(3, 8, rng=np.random.default_rng(7), effort=QUICK).menus for _ in range(2))
+    first, second = (
+        sp.optimal_menus(goods, 8, rng=np.random.default_rng(7), effort=QUICK, limits=sp.MenuLimits(budget=money)).menus
+        for goods, money in ((3, (1.0, 2.0)), (np.int64(3), [1, 2]))
+    )
     assert np.array_equal(first.prices, second.prices)
     assert np.array_equal(first.budgets, second.budgets)
 
@@ -141,7 +144,9 @@ def test_the_same_seed_gives_the_same_menus() -> None:
         (sp.MenuLimits(budget=(3.0, 1.0)), "range"),
         (sp.MenuLimits(always_offered=["gin"]), "no 'gin'"),
         (sp.MenuLimits(price_step=-1.0), "price_step must be positive"),
-        (sp.MenuLimits(caps=np.inf), "caps must be finite"),
+        (sp.MenuLimits(caps=np.inf), "caps must be positive and finite"),
+        (sp.MenuLimits(highest_price=np.inf), "highest_price must be positive and finite"),
+        (sp.MenuLimits(budget=[1.0, 2.0, 3.0]), "budget must be positive"),
         (sp.MenuLimits(lowest_price=[1.0, 2.0]), "one for each of 3"),
     ],
 )
@@ -162,6 +167,29 @@ def test_impossible_beliefs_say_so() -> None:
         sp.optimal_menus(2, 5, rng=rng, criterion="e")
     with pytest.raises(sp.InvalidArgument, match="n_menus"):
         sp.optimal_menus(2, 0, rng=rng)
+    for held in (np.eye(3), np.zeros((2, 2, 2)), np.full((2, 2), np.nan)):
+        with pytest.raises(sp.InvalidArgument, match=r"held must be \(2, 2\) or \(1, 2, 2\) finite"):
+            sp.optimal_menus(2, 5, rng=rng, mean_direction=[1.0, 0.0], held=held)
+    for goods in (2.0, "tea"):
+        with pytest.raises(sp.InvalidArgument, match="goods must be their number, or a list of names"):
+            sp.optimal_menus(goods, 5, rng=rng)  # type: ignore[arg-type]
+
+
+def test_targets_are_matched_by_name() -> None:
+    goods, law = ["tea", "milk", "rum"], {"mean_direction": [0.6, 0.48, 0.64], "concentration": 20.0}
+    targets = sp.Menus([[1.0, 2.0, np.inf], [1.0, 0.5, np.inf]], [1.0, 1.2], goods=goods)
+    shuffled = sp.Menus(targets.prices[:, [2, 0, 1]], targets.budgets, goods=["rum", "tea", "milk"])
+    one, two = (
+        sp.optimal_menus(
+            goods, 6, rng=np.random.default_rng(1), criterion="prediction", targets=menus, effort=QUICK, **law
+        )
+        for menus in (targets, shuffled)
+    )
+    assert np.array_equal(one.menus.prices, two.menus.prices)
+    with pytest.raises(sp.InvalidArgument, match=r"targets must be menus of the goods designed for.*'good1'"):
+        sp.optimal_menus(
+            goods, 6, rng=np.random.default_rng(1), criterion="prediction", targets=sp.sign_menus(3, 2), **law
+        )
 
 
 def test_a_budget_below_every_price_is_noted() -> None:

@@ -114,6 +114,15 @@ def test_blocks_cover_every_good_with_unequal_sizes() -> None:
     assert np.array_equal(sp.choose(u, menus.prices, menus.budgets) > 0, offered)
 
 
+def test_a_budget_off_by_rounding_makes_menus_that_can_be_used() -> None:
+    budget = 0.1 * 3 * 10
+    assert budget > 3
+    menus = sp.sign_menus(8, 6, lowest_budget=budget)
+    assert np.isfinite(menus.prices).sum(axis=1).max() == 3
+    assert reveals_signs(menus).all()
+    assert np.array_equal(sp.sign_menus(8, 6, lowest_budget=3.0).prices, menus.prices)
+
+
 @pytest.mark.parametrize(("lowest", "size"), [(None, 300), (1.6, 900)])
 def test_errors_and_bias_match_the_delta_method(lowest: float | None, size: int) -> None:
     """Sixty samples; a bias taken without its second-order part, or a covariance without T, fails this."""
@@ -160,6 +169,8 @@ def test_signs_refuse_what_they_cannot_use() -> None:
         sp.sign_menus(1, 3)
     with pytest.raises(sp.InvalidArgument, match="lowest_budget"):
         sp.sign_menus(4, 3, lowest_budget=2.0, budgets=[1.0, 3.0, 3.0])
+    with pytest.raises(sp.InvalidArgument, match=r"budgets must be a number or one for each of 3 menus; received \(2,"):
+        sp.sign_menus(4, 3, lowest_budget=2.0, budgets=[3.0, 3.0])
     half = sp.Observations([[1.0, np.inf]] * 2, [2.0] * 2, [[1.0, 0.0], [0.0, 0.0]], goods=["a", "b"])
     with pytest.raises(sp.InvalidArgument, match="'b' never is"):
         sp.estimate_from_signs(half, 4.0)

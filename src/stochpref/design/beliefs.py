@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -48,4 +48,8 @@ def check_laws(
 
 def good_names(goods: int | Sequence[str]) -> tuple[str, ...]:
     """Return names of goods, good1, good2, … where only their number is given."""
-    return tuple(f"good{i + 1}" for i in range(goods)) if isinstance(goods, int) else tuple(map(str, goods))
+    if isinstance(goods, int | np.integer):
+        return tuple(f"good{i + 1}" for i in range(goods))
+    if isinstance(goods, str) or not isinstance(goods, Iterable):
+        raise InvalidArgument(f"goods must be their number, or a list of names; received {goods!r}")
+    return tuple(map(str, goods))

@@ -48,7 +48,7 @@ def bisect_utility(
 
     Parameters
     ----------
-    choose_fn : menus -> (1, n) the bundle bought; called with one menu at a time, for one customer or identical ones.
+    choose_fn : menus -> (1, n) or (n,) the bundle bought; called with one menu at a time, for identical customers.
     goods : their number, or names.
     accuracy : ε, how near each ratio to the best good must come.
 
@@ -67,6 +67,10 @@ def bisect_utility(
 
     def ask(prices: Array, budget: float) -> Array:
         bundle = np.asarray(choose_fn(Menus(prices[None], [budget], goods=names)), dtype=np.float64)
+        if bundle.shape not in ((n,), (1, n)) or not np.isfinite(bundle).all():
+            raise InvalidArgument(
+                f"choose_fn must return the bundle bought, (1, {n}) finite numbers; received shape {bundle.shape}"
+            )
         return bundle.reshape(n)
 
     is_wanted = ask(np.ones(n), float(n)) > 0

@@ -22,14 +22,14 @@ class MenuLimits:
 
     Attributes
     ----------
-    budget : the money a customer has: a number, a range (low, high), or None for free.
+    budget : the money a customer has: a number, a range (low, high), or None for free, from 1 to n.
     lowest_price, highest_price : a number or one for each good; None for budget/(20 n) and the (highest) budget.
     always_offered : names of goods that cannot be withheld, or True for all of them.
     price_step : prices are whole multiples of it; None for any price.
     caps : largest quantity of a good, a number or one for each.
     """
 
-    budget: float | tuple[float, float] | None = None
+    budget: float | Sequence[float] | None = None
     lowest_price: ArrayLike | None = None
     highest_price: ArrayLike | None = None
     always_offered: Sequence[str] | bool = ()
@@ -68,8 +68,6 @@ class MenuLimits:
                 raise InvalidArgument(f"always_offered must name goods; there is no {unknown[0]!r} in {goods}")
             is_kept = np.isin(np.array(goods), np.array([*self.always_offered, ""]))
         caps = _per_good(self.caps, n, "caps")
-        if not np.isfinite(caps).all():
-            raise InvalidArgument("caps must be finite for a design; received inf; give the most a customer may buy")
         return Bounds(goods, low, high, lowest, highest, is_kept, self.price_step, caps)
 
 
@@ -105,13 +103,13 @@ class Bounds:
         return Menus(np.where(is_offered, scaled, np.inf), money, goods=self.goods, caps=self.caps)
 
 
-def _budget_range(budget: float | tuple[float, float] | None, n_goods: int) -> tuple[float, float]:
+def _budget_range(budget: float | Sequence[float] | None, n_goods: int) -> tuple[float, float]:
     if budget is None:
         return 1.0, float(n_goods)
-    low, high = budget if isinstance(budget, tuple) else (budget, budget)
-    if not (np.isfinite([low, high]).all() and 0 < low <= high):
-        raise InvalidArgument(f"budget must be positive, or a range (low, high) of such; received {budget}")
-    return float(low), float(high)
+    ends = np.asarray(budget, dtype=np.float64)
+    if ends.shape not in ((), (2,)) or not (np.isfinite(ends).all() and 0 < ends.min() == ends.flat[0]):
+        raise InvalidArgument(f"budget must be positive and finite, or a range (low, high) of such; received {budget}")
+    return float(ends.min()), float(ends.max())
 
 
 def _per_good(values: ArrayLike, n_goods: int, argument: str) -> Array:
@@ -119,6 +117,7 @@ def _per_good(values: ArrayLike, n_goods: int, argument: str) -> Array:
         array = np.broadcast_to(np.asarray(values, dtype=np.float64), (n_goods,)).copy()
     except (TypeError, ValueError):
         raise InvalidArgument(f"{argument} must be a number or one for each of {n_goods} goods") from None
-    if not np.all(array > 0):
-        raise InvalidArgument(f"{argument} must be positive; received {array[~(array > 0)][0]:g}")
+    is_bad = ~((array > 0) & np.isfinite(array))
+    if is_bad.any():
+        raise InvalidArgument(f"{argument} must be positive and finite for a design; received {array[is_bad][0]:g}")
     return array

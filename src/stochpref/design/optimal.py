@@ -161,7 +161,8 @@ def optimal_menus(
     criterion : "d" (volume of the confidence region of κμ), "a" (squared angle error of μ) or "prediction" (variance of
         the mean demand at `targets`).
     limits : what prices and budgets may be.
-    targets : menus whose demand matters, for "prediction"; the paper's law (i) by default.
+    targets : menus of the same goods, in any order, whose demand matters, for "prediction"; the paper's law (i) by
+        default.
     held : (n, n) or (k, n, n) information about κμ already held, from earlier purchases.
     effort : how hard to look.
 
@@ -179,7 +180,7 @@ def optimal_menus(
     effort = effort or DesignEffort()
     laws = check_laws(len(names), mean_direction, concentration, rng)
     shape = (len(laws), len(names), len(names))
-    prior = np.zeros(shape) if held is None else np.broadcast_to(np.asarray(held, dtype=np.float64), shape)
+    prior = _check_held(0.0 if held is None else held, shape)
     n_draws = max(effort.n_draws // len(laws), 32)
     utilities = draw_for_laws(laws, n_draws, rng)
     goal = make_criterion(criterion, laws, _target_moments(criterion, targets, bounds, laws, utilities, rng))
@@ -208,6 +209,16 @@ def optimal_menus(
     return replace(found_design, notes=(*found_design.notes, note))
 
 
+def _check_held(held: ArrayLike, shape: tuple[int, int, int]) -> Array:
+    given = np.asarray(held, dtype=np.float64)
+    if given.shape not in ((), shape[1:], shape) or not np.isfinite(given).all():
+        raise InvalidArgument(
+            f"held must be {shape[1:]} or {shape} finite numbers, an information matrix for each law; "
+            f"received shape {given.shape}"
+        )
+    return np.broadcast_to(given, shape)
+
+
 def _target_moments(
     criterion: str, targets: Menus | None, bounds: Bounds, laws: Array, utilities: Array, rng: np.random.Generator
 ) -> list[MenuMoments] | None:
@@ -215,9 +226,22 @@ def _target_moments(
         return None
     if targets is None:
         targets = MenuLaw("uniform").sample(12, len(bounds.goods), rng=rng)
-    if targets.n_goods != len(bounds.goods):
-        raise InvalidArgument(f"targets must be menus of {len(bounds.goods)} goods; received {targets.n_goods}")
+    targets = _in_order(targets, bounds.goods)
     return [menu_moments(targets, h, u) for h, u in zip(laws, utilities, strict=True)]
+
+
+def _in_order(targets: Menus, goods: tuple[str, ...]) -> Menus:
+    """Return target menus with their goods, matched by name, in the order of the design's."""
+    if targets.goods == goods:
+        return targets
+    if set(targets.goods) != set(goods):
+        odd = min(set(targets.goods) ^ set(goods))
+        raise InvalidArgument(
+            f"targets must be menus of the goods designed for, {', '.join(goods[:6])}{' …' if len(goods) > 6 else ''}; "
+            f"{odd!r} is in one of them only; name goods alike, and price those not on offer inf"
+        )
+    columns = [targets.goods.index(name) for name in goods]
+    return Menus(targets.prices[:, columns], targets.budgets, goods=goods, caps=targets.caps[:, columns])
 
 
 def _join(menus: Menus, more: Menus) -> Menus:

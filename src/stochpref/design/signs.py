@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from stochpref.classification import MONEY_TOLERANCE
+from stochpref.design.beliefs import good_names
 from stochpref.design.halfspace import (
     halfspace_curvature,
     halfspace_density,
@@ -95,10 +96,10 @@ def sign_menus(
     goods : their number, or names.
     n_menus : T; with blocks, they take turns.
     lowest_budget : None where the budget is free: everything at price 1, budget n (case 1). Otherwise b̲ > 0: at most
-        ⌈b̲⌉ goods at a time at price 1 and the rest not at all (case 2).
-    budgets : (T,) what customers will have in case 2, at least b̲; b̲ itself by default.
+        ⌈b̲⌉ goods at a time at price 1 and the rest not at all (case 2), b̲ up to rounding.
+    budgets : a number or (T,), what customers will have in case 2, at least b̲; b̲ itself by default.
     """
-    names = tuple(f"good{i + 1}" for i in range(goods)) if isinstance(goods, int) else tuple(goods)
+    names = good_names(goods)
     n = len(names)
     if n < 2:
         raise InvalidArgument(f"goods must be two or more: a law on the sphere has no direction in one; received {n}")
@@ -108,12 +109,16 @@ def sign_menus(
         return Menus(np.ones((n_menus, n)), np.full(n_menus, float(n)), goods=names)
     if not (np.isfinite(lowest_budget) and lowest_budget > 0):
         raise InvalidArgument(f"lowest_budget must be positive and finite; received {lowest_budget}")
-    money = np.broadcast_to(np.asarray(lowest_budget if budgets is None else budgets, dtype=np.float64), (n_menus,))
+    money = np.asarray(lowest_budget if budgets is None else budgets, dtype=np.float64)
+    if money.shape not in ((), (n_menus,)):
+        raise InvalidArgument(f"budgets must be a number or one for each of {n_menus} menus; received {money.shape}")
+    money = np.broadcast_to(money, (n_menus,))
     if np.any(money < lowest_budget):
         raise InvalidArgument(
             f"budgets must not be below lowest_budget = {lowest_budget:g}; received {money.min():g}; lower the bound"
         )
-    sizes = block_sizes(n, min(n, int(np.ceil(lowest_budget))))
+    # A budget of 3 that was computed as 3.0000000000000004 pays for a part of a fourth good in theory only.
+    sizes = block_sizes(n, min(n, int(np.ceil(lowest_budget * (1 - MONEY_TOLERANCE)))))
     block_of = np.repeat(np.arange(len(sizes)), sizes)
     is_offered = block_of[None, :] == (np.arange(n_menus) % len(sizes))[:, None]
     return Menus(np.where(is_offered, 1.0, np.inf), money, goods=names)
