@@ -104,7 +104,12 @@ def test_a_design_beats_the_laws(criterion: str) -> None:
     assert value(design.menus) < min(value(menus) for menus in [*rivals, sp.sign_menus(4, 1)])
     assert len(design.menus) == 20
     assert 0.5 < design.efficiency_bound <= 1
-    assert "criterion" in str(design)
+    assert design.efficiency <= 1
+    assert f"of any mixture of {design.n_judged} menus, the best of {design.n_tried} tried" in str(design)
+    # Twenty menus of four goods are too few for a forecast, whatever the information says.
+    assert design.n_reliable > 48 - 1e-9
+    assert design.angle == np.inf
+    assert f"no forecast below {design.n_reliable:,.0f} observations" in str(design)
 
 
 def test_limits_are_kept() -> None:

@@ -39,7 +39,10 @@ from stochpref.design.information import (
     draw_for_laws,
     forecast_angle,
     menu_moments,
+    moments_of,
+    possible_purchases,
     relative_information,
+    reliable_observations,
     set_aside,
 )
 from stochpref.design.limits import Bounds, MenuLimits
@@ -81,14 +84,17 @@ class MenuDesign:
     ----------
     menus : the batch.
     criterion : "d", "a" or "prediction".
-    efficiency : of the batch relative to the best mixture found, by the criterion (1 is as good).
-    efficiency_bound : the best mixture found is at least this efficient among all menus tried, by the equivalence
-        theorem.
+    efficiency : of the batch relative to the best mixture found, by the criterion; 1 where it is as good or better.
+    efficiency_bound : the best mixture found is at least this efficient relative to any mixture of the menus judged
+        last, by the equivalence theorem.
     information : (n, n) about h = κμ in one observation of the batch on average, averaged over the laws.
     relative_information : its trace over the tangent space, relative to observing utilities themselves.
-    angle : root mean square angle error (radians) after the batch and what was held, as the information has it, along
-        the directions that can be learnt. `check_menus` says from how many observations on it can be relied on.
-    n_tried : menus whose information was computed.
+    angle : forecast of the root mean square angle error (radians) after the batch and what was held, along the
+        directions that can be learnt; inf if the batch is below `n_reliable`.
+    n_reliable : fewest observations of the batch, those held not counted, for which the information forecasts the error
+        under every law; inf if a direction cannot be learnt.
+    n_tried, n_judged : menus whose information was computed, and those of them that were judged last, by many more
+        customers.
     notes : what to know about the limits.
     """
 
@@ -99,19 +105,25 @@ class MenuDesign:
     information: Array
     relative_information: float
     angle: float
+    n_reliable: float
     n_tried: int
+    n_judged: int
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
         menus = self.menus
         offered = np.isfinite(menus.prices).sum(axis=1)
+        angle = f"{self.angle:.3g} rad (forecast)"
+        if not np.isfinite(self.angle):
+            is_known = np.isfinite(self.n_reliable)
+            angle = f"no forecast {f'below {self.n_reliable:,.0f} observations' if is_known else 'at any number'}"
         lines = [
             f"{len(menus)} menus of {menus.n_goods} goods, criterion {self.criterion}",
             f"  goods on offer            {offered.min()} to {offered.max()}",
             f"  information               {self.relative_information:.3f} of observing the utilities themselves",
-            f"  angle error after a batch {self.angle:.3g} rad, were the batch large (check says from when)",
+            f"  angle error after a batch {angle}",
             f"  efficiency                {self.efficiency:.3f} of the best mixture found, which is at least "
-            f"{self.efficiency_bound:.3f} of the best of {self.n_tried:,} menus tried",
+            f"{self.efficiency_bound:.3f} of any mixture of {self.n_judged} menus, the best of {self.n_tried:,} tried",
         ]
         return "\n".join(lines + [f"  note: {note}" for note in self.notes])
 
@@ -200,7 +212,7 @@ def optimal_menus(
     weights = optimal_weights(goal, told)
     rows = round_to_batch(goal, told, weights, n_menus)
     n_tried = effort.n_candidates + (effort.n_rounds + 1) * effort.n_generations * effort.n_offspring
-    found_design = _report(problem.with_customers(2 * n_draws, rng), shortlist, (rows, weights), (bound, n_tried))
+    found_design = _report(problem.with_customers(2 * n_draws, rng), shortlist, rows, weights, bound, n_tried)
     if n_aside == 0:
         return found_design
     note = (
@@ -290,13 +302,18 @@ def _climb(
 
 
 def _report(
-    judge: _Problem, pool: Menus, plan: tuple[NDArray[np.intp], Array], searched: tuple[float, int]
+    judge: _Problem, pool: Menus, rows: NDArray[np.intp], weights: Array, bound: float, n_tried: int
 ) -> MenuDesign:
-    """Return the design with its figures, as the judge's customers see it; the plan is rows and weights of the pool."""
-    rows, weights = plan
+    """Return the design of these rows of the pool with its figures, as the judge's customers see it."""
     support = np.union1d(np.flatnonzero(weights > 1e-3), rows)
-    told = judge.information(pool[support])
-    batch = np.mean(told[np.searchsorted(support, rows)], axis=0)
+    counts = np.bincount(np.searchsorted(support, rows), minlength=len(support))
+    purchases = [possible_purchases(pool[support], h, u) for h, u in zip(judge.laws, judge.utilities, strict=True)]
+    told = np.stack([moments_of(p, len(support)).information for p in purchases], axis=1) + judge.held
+    batch = mixed(counts / counts.sum(), told)
+    reliable = max(
+        reliable_observations(p._replace(weight=p.weight * counts[p.owner]), h)
+        for p, h in zip(purchases, judge.laws, strict=True)
+    )
     mixture = mixed(weights[support] / weights[support].sum(), told)
     gap = float(loss(judge.criterion, mixture) - loss(judge.criterion, batch))
     menus = pool[rows]
@@ -306,12 +323,14 @@ def _report(
     return MenuDesign(
         menus=menus,
         criterion=judge.criterion.name,
-        efficiency=float(np.exp(gap)),
-        efficiency_bound=min(1.0, searched[0]),
+        efficiency=min(1.0, float(np.exp(gap))),  # the batch is a mixture too: if it is better, it is the best found
+        efficiency_bound=min(1.0, bound),
         information=np.mean(bare, axis=0),
-        relative_information=float(np.mean(shares)),
-        angle=forecast_angle(float(np.mean(variances)), len(rows)),
-        n_tried=searched[1],
+        relative_information=max(0.0, float(np.mean(shares))),
+        angle=forecast_angle(float(np.mean(variances)), len(rows)) if len(rows) >= reliable else np.inf,
+        n_reliable=float(np.ceil(reliable)),
+        n_tried=n_tried,
+        n_judged=len(pool),
         notes=_notes(menus),
     )
 
