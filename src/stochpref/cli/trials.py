@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import exit_codes, ready_folder
+from stochpref.cli.application import exit_codes, ready_folder, split
 from stochpref.cli.reproducing import reproduce, show
 from stochpref.errors import InvalidArgument
 
@@ -78,7 +76,7 @@ def table1(
         cells = [
             Cell(part, law, n, size)
             for part in settings
-            for law in check_list(laws.split(","), LAWS, "--laws")
+            for law in check_list(split(laws), LAWS, "--laws")
             for n in _numbers(goods, "--goods", 2)
             for size in _numbers(observations, "--observations", 1)
         ]
@@ -134,17 +132,14 @@ def figure4(
       stochpref reproduce figure4 --out figures/
     """  # noqa: D301
     with exit_codes():
+        from stochpref.models.shared import progress  # noqa: PLC0415
         from stochpref.reproduce import figure4 as exhibit  # noqa: PLC0415
         from stochpref.reproduce.trials import LAWS, check_list  # noqa: PLC0415
 
-        names = check_list(laws.split(","), LAWS, "--laws")
+        names = check_list(split(laws), LAWS, "--laws")
         sizes = tuple(_numbers(observations, "--observations", 1))
-        if len(sizes) < 2:
-            raise InvalidArgument(
-                f"--observations must name two sizes or more, to fit a rate; received {observations!r}"
-            )
         ready_folder(out)
-        with _progress("figure 4") as report:
+        with progress(True, "figure4") as report:
             curves = exhibit.run(goods, names, sizes, n_trials=trials, seed=seed, jobs=jobs, folder=out, report=report)
         show(
             {"version": __version__, "seed": seed, **exhibit.as_dict(curves)},
@@ -169,11 +164,12 @@ def _run_cells(
     as_json: bool,
 ) -> Table:
     """Run the trials of cells, print the table they make and keep it under a name."""
+    from stochpref.models.shared import progress  # noqa: PLC0415
     from stochpref.reproduce import table1 as exhibit  # noqa: PLC0415
 
     ready_folder(out)
     methods = ["paper", "ours"] if method is Method.both else [method.value]
-    with _progress(name) as report:
+    with progress(True, name) as report:
         table = exhibit.run(
             cells, methods, n_trials=trials, n_iterations=iterations, seed=seed, jobs=jobs, folder=out, report=report
         )
@@ -183,16 +179,8 @@ def _run_cells(
 
 
 def _numbers(text: str, option: str, least: int) -> list[int]:
-    parts = text.split(",")
-    if not all(part.strip().isdigit() and int(part) >= least for part in parts):
+    """Return the numbers that commas separate, each once."""
+    parts = split(text)
+    if not parts or not all(part.isascii() and part.isdecimal() and int(part) >= least for part in parts):
         raise InvalidArgument(f"{option} must be whole numbers from {least}, separated by commas; received {text!r}")
-    return [int(part) for part in parts]
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield what is told of finished trials: a bar with time left on a terminal's stderr, None elsewhere."""
-    from stochpref.models.shared import progress  # noqa: PLC0415
-
-    with progress(True, title) as report:
-        yield None if report is None else lambda done, total: report(done, total, "trials")
+    return list(dict.fromkeys(map(int, parts)))

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from stochpref.errors import InvalidArgument
 from stochpref.reproduce.drawing import pyplot, save
 from stochpref.reproduce.trials import Cell, Task, run_trials
 
@@ -46,9 +47,14 @@ def run(
     seed: int,
     jobs: int,
     folder: Path | None = None,
-    report: Callable[[int, int], None] | None = None,
+    report: Callable[[int, int, str], None] | None = None,
 ) -> list[Curve]:
-    """Run the trials, κ = 5, and return a curve for each law."""
+    """Run the trials, κ = 5, and return a curve for each law; a rate needs two different numbers of observations."""
+    observations = tuple(dict.fromkeys(observations))
+    if len(observations) < 2:
+        raise InvalidArgument(
+            f"observations must be two different numbers or more, to fit a rate; received {observations}"
+        )
     tasks = {
         (law, size): [
             Task(Cell("gaussian", law, n_goods, size), "ours", trial, seed, concentration=CONCENTRATION)

@@ -62,6 +62,8 @@ class Regret(NamedTuple):
     ratio : of ours to the ceiling's; None where the ceiling loses nothing.
     ratio_error : its standard error; None where there is no ratio or a cell has a single trial.
     worst_share : percent of our regret that the worst trial brings; None where there is no regret.
+    ratio_without_worst : the ratio with that trial left out; None where nothing is left to divide by.
+    lossless_share : percent of trials in which we lose nothing.
     """
 
     n_observations: int
@@ -72,6 +74,8 @@ class Regret(NamedTuple):
     ratio: float | None
     ratio_error: float | None
     worst_share: float | None
+    ratio_without_worst: float | None
+    lossless_share: float
     n_trials: int
 
 
@@ -91,7 +95,7 @@ def run(
     seed: int,
     jobs: int,
     folder: Path | None = None,
-    report: Callable[[int, int], None] | None = None,
+    report: Callable[[int, int, str], None] | None = None,
 ) -> Table:
     """Run all trials of the cells and return the table."""
     tasks = {
@@ -137,7 +141,9 @@ def pool_regret(outcomes: dict[Cell, list[Outcome]]) -> list[Regret]:
 
 def _regret(size: int, cells: dict[Cell, list[Outcome]]) -> Regret:
     lost = [np.array([[one.best - one.reached, one.best - one.ceiling] for one in group]) for group in cells.values()]
-    ours, ceiling = np.concatenate(lost).sum(axis=0)
+    trials = np.concatenate(lost)
+    ours, ceiling = trials.sum(axis=0)
+    worst = trials[np.argmax(trials[:, 0])]
     best = sum(one.best for group in cells.values() for one in group)
     ratio = error = None
     if ceiling > 0.0:
@@ -154,8 +160,10 @@ def _regret(size: int, cells: dict[Cell, list[Outcome]]) -> Regret:
         ceiling=float(100.0 * ceiling / best),
         ratio=ratio,
         ratio_error=error,
-        worst_share=float(100.0 * max(group[:, 0].max() for group in lost) / ours) if ours > 0.0 else None,
-        n_trials=sum(map(len, lost)),
+        worst_share=float(100.0 * worst[0] / ours) if ours > 0.0 else None,
+        ratio_without_worst=float((ours - worst[0]) / (ceiling - worst[1])) if ceiling > worst[1] else None,
+        lossless_share=float(100.0 * np.mean(trials[:, 0] <= 0.0)),
+        n_trials=len(trials),
     )
 
 
@@ -172,17 +180,17 @@ def as_text(table: Table) -> str:
     by_cell: dict[tuple[str, str, int, int], dict[str, TableCell]] = {}
     for row in table.cells:
         by_cell.setdefault(row[:4], {})[row.method] = row
-    lines = [
-        "Accuracy in percent ± standard error, pooled over trials (seconds a trial on one core)",
-        f"{'setting':<11}{'law':<5}{'n':>4}{'T':>7}{'published':>11}  {'its algorithm':<22}{'ours':<22}{'ceiling':>8}",
-    ]
+    rows: list[tuple[str, ...]] = [("setting", "law", "n", "T", "published", "its algorithm", "ours", "ceiling")]
     for (setting, law, n, size), methods in by_cell.items():
         some = next(iter(methods.values()))
         published = "—" if some.paper is None else f"{some.paper:.1f}"
-        shown = [_entry(methods.get(method)) for method in ("paper", "ours")]
-        lines.append(
-            f"{setting:<11}{law:<5}{n:>4}{size:>7}{published:>11}  {shown[0]:<22}{shown[1]:<22}{some.ceiling:>8.2f}"
-        )
+        entries = (_entry(methods.get("paper")), _entry(methods.get("ours")))
+        rows.append((setting, law, str(n), str(size), published, *entries, f"{some.ceiling:.2f}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["Accuracy in percent ± standard error, pooled over trials (seconds a trial on one core)"]
+    for texts in rows:
+        padded = [f"{text:{side}{width}}" for text, side, width in zip(texts, "<<>>><<>", widths, strict=True)]
+        lines.append("  ".join(padded))
     return "\n".join(lines + [_regret_line(regret) for regret in table.regrets])
 
 
@@ -200,4 +208,6 @@ def _regret_line(regret: Regret) -> str:
         text += f" ± {regret.ratio_error:.2f}"
     if regret.worst_share is not None:
         text += f"; one trial of {regret.n_trials} brings {regret.worst_share:.0f} % of ours"
-    return text
+    if regret.ratio is not None and regret.ratio_without_worst is not None:
+        text += f", without it the ratio is {regret.ratio_without_worst:.2f}"
+    return text + f"; {regret.lossless_share:.0f} % of trials lose nothing"

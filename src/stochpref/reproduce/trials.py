@@ -14,11 +14,13 @@ import os
 import signal
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -225,7 +227,7 @@ def run_trials(
     *,
     jobs: int = 1,
     folder: Path | None = None,
-    report: Callable[[int, int], None] | None = None,
+    report: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, Outcome]:
     """Return the outcomes of all tasks by name; those a folder already holds are not run again.
 
@@ -233,7 +235,7 @@ def run_trials(
     ----------
     jobs : processes, each on one thread.
     folder : where finished trials are kept as they come.
-    report : told of tasks done and tasks in all.
+    report : told of tasks done, tasks in all, and in words how many cells are done.
     """
     wanted = {task.name: task for task in tasks}
     path = None if folder is None else folder / TRIALS_FILE
@@ -242,12 +244,14 @@ def run_trials(
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         _mend(path)
+    left, n_cells = Counter(task.cell for task in missing), len({task.cell for task in wanted.values()})
     for task, outcome in _run_all(missing, jobs):
         done[task.name] = outcome
         if path is not None:
             _append(path, task, outcome)
+        left -= Counter([task.cell])  # cells that reach 0 are left out
         if report is not None:
-            report(len(done), len(wanted))
+            report(len(done), len(wanted), f"{n_cells - len(left)} of {n_cells} cells")
     return {name: done[name] for name in wanted}
 
 
@@ -262,7 +266,7 @@ def _run_all(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Outcome]]:
     before = os.environ.get("STOCHPREF_NUM_THREADS")
     os.environ["STOCHPREF_NUM_THREADS"] = "1"
     try:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_on_interrupt) as pool:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
             futures = {pool.submit(run_trial, task): task for task in tasks}
             try:
                 for future in as_completed(futures):
@@ -277,30 +281,41 @@ def _run_all(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Outcome]]:
             os.environ["STOCHPREF_NUM_THREADS"] = before
 
 
-def _end_on_interrupt() -> None:
-    """Let an interrupt end a worker without a word; the process that started it says what happened."""
+def _start_worker() -> None:
+    """Let an interrupt end a worker without a word, and let it end with the process that started it, if that is killed.
+
+    The executor tells its workers to leave only where it ends itself; without a parent they would wait for ever.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)  # from a thread nothing else ends the process
 
 
 def _append(path: Path, task: Task, outcome: Outcome) -> None:
     line = {"version": __version__, "name": task.name, **asdict(task), **outcome._asdict()}
-    with path.open("a") as stream:
+    with path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(line) + "\n")
 
 
 def _mend(path: Path) -> None:
     """End a line that a killed run left torn, so that the next one starts on its own."""
     if path.exists() and not path.read_bytes().endswith(b"\n"):
-        with path.open("a") as stream:
+        with path.open("a", encoding="utf-8") as stream:
             stream.write("\n")
 
 
 def _finished(path: Path | None) -> dict[str, Outcome]:
-    """Return the trials of a file that were made with this version; a torn line is left out."""
+    """Return the trials of a file that were made with this version; a torn or garbled line is left out."""
     found: dict[str, Outcome] = {}
     if path is None or not path.exists():
         return found
-    for line in path.read_text().splitlines():
+    for line in path.read_bytes().splitlines():
         try:
             content = json.loads(line)
             if content["version"] == __version__:
@@ -327,8 +342,10 @@ def pooled(reached: Array, best: Array) -> Score:
 
 
 def check_list(values: Iterable[str], allowed: Iterable[str], argument: str) -> list[str]:
-    """Return values, all of which must be among those allowed."""
-    known, chosen = list(allowed), list(values)
+    """Return values, each once; there must be some, and all among those allowed."""
+    known, chosen = list(allowed), list(dict.fromkeys(values))
+    if not chosen:
+        raise InvalidArgument(f"{argument} must name one or more of {', '.join(known)}; received none")
     for value in chosen:
         if value not in known:
             raise InvalidArgument(f"{argument} must be among {', '.join(known)}; received {value!r}")
