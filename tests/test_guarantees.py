@@ -144,6 +144,14 @@ def test_corrected_theorem_2_by_hand():
     assert bounds.theorem_2(n, T, 0.1, 0.5, 2.0, 0.001).corrected.bound == 1.0  # γ exceeds min |u*|
 
 
+def test_the_condition_of_theorem_2_holds_where_its_bound_says_something():
+    for n, T, price in ((2, 1e16, 0.5), (3, 1e18, 0.1), (10, 1e22, 0.9)):
+        density = 1 / (1 - price)
+        # min|u*| just large enough for the term with it to stay below 1.
+        claim = bounds.theorem_2(n, T, 0.0, price, density, 1.01 * density / T**0.25)
+        assert claim.corrected.bound < 1.0
+
+
 def test_near_ties_are_as_rare_as_the_corrected_theorem_2_says(rng):
     utility = np.array([0.5, 0.62, 0.6047])
     utility /= np.linalg.norm(utility)
@@ -190,10 +198,16 @@ def test_first_informative():
         (lambda: bounds.theorem_1(2, 100, RANGE, failure=0.0), r"failure must lie in \(0, 1\)"),
         (lambda: bounds.log_escape(2, 100, RANGE, 1.5), "radius must lie in"),
         (lambda: bounds.corollary_1(2, 100, RANGE, 0.0), "separation must be positive"),
+        (lambda: bounds.corollary_1(2, 100, RANGE, 0.71), "at most √n/2 = 0.7071; received 0.71"),
+        (lambda: bounds.regret_bound(9, 100, RANGE, math.inf), "at most √n/2 = 1.5; received inf"),
         (lambda: bounds.proposition_1(100, 1.2), "corruption must lie in"),
         (lambda: bounds.proposition_2(3, 100, 0.0, 0.5), "margin and lowest_price must be positive"),
         (lambda: bounds.proposition_2(3, 100, 0.1, 2.0), r"lowest_price must lie in \[0, 1\]; received 2.0"),
-        (lambda: bounds.theorem_2(3, 100, 0.1, 0.5, 0.0, 0.1), "density_bound and smallest_utility"),
+        (lambda: bounds.proposition_2(3, 100, math.inf, 0.5), "positive and finite; received inf"),
+        (lambda: bounds.theorem_2(3, 100, 0.1, 0.5, 1.9, 0.1), "density_bound must be finite and at least .* = 2"),
+        (lambda: bounds.theorem_2(3, 100, 0.1, 0.5, math.inf, 0.1), "density_bound must be finite"),
+        (lambda: bounds.theorem_2(3, 100, 0.1, 1.0, 2.0, 0.1), r"lowest_price must lie in \(0, 1\); received 1.0"),
+        (lambda: bounds.theorem_2(3, 100, 0.1, 0.5, 2.0, 0.0), "smallest_utility must be positive"),
         (lambda: bounds.theorem_2(3, 100, 0.1, 0.5, 2.0, 0.9), "smallest_utility must lie in"),
     ],
 )

@@ -45,7 +45,7 @@ def proposition_2(
 
     Parameters
     ----------
-    margin : γ > 0, chosen before the data are seen.
+    margin : γ > 0, finite, chosen before the data are seen.
     lowest_price : a_lo in (0, 1], the highest price being 1 (Assumption 1).
     failure : ε in (0, 1); 1/T if None.
 
@@ -59,8 +59,10 @@ def proposition_2(
     """
     check_sizes(n_goods, n_observations)
     check_between(lowest_price, "lowest_price", 0.0, 1.0)
-    if not (margin > 0.0 and lowest_price > 0.0):
-        raise InvalidArgument(f"margin and lowest_price must be positive; received {margin} and {lowest_price}")
+    if not (0.0 < margin < np.inf and lowest_price > 0.0):
+        raise InvalidArgument(
+            f"margin and lowest_price must be positive and finite; received {margin} and {lowest_price}"
+        )
     T = n_observations
     eps = 1.0 / T if failure is None else failure
     check_between(eps, "failure", 0.0, 1.0, closed=False)
@@ -98,8 +100,10 @@ def theorem_2(
 
     Parameters
     ----------
-    density_bound : highest density of one price given the other prices and the budget, prices scaled to [a_lo, 1].
-        The paper takes the joint density, which a wide law of budgets makes as small as one likes.
+    lowest_price : a_lo in (0, 1): a price that cannot vary has no density.
+    density_bound : highest density of one price given the other prices and the budget, prices scaled to [a_lo, 1]; at
+        least 1/(1 - a_lo), that of the uniform law. The paper takes the joint density, which a wide law of budgets
+        makes as small as one likes.
     smallest_utility : min |u*_i| over goods, for u* of length 1. Corrected: no entry of u* may be zero, since a good
         that is worth nothing has no margin.
     margin : γ; the theorem's 1/(4n²T^{1/4}) if None. The printed bound is for that one.
@@ -107,14 +111,22 @@ def theorem_2(
     Notes
     -----
     Paper, Theorem 2. Corrected: δ + n(n-1)·p·γ/min|u*| + √(log T/(2T)) + `proposition_2` at ε = 1/T, with probability
-    1 - 2/T, for γ ≤ min|u*|, a condition that the statement leaves to its proof. Where it fails the bound is 1.
+    1 - 2/T, for γ ≤ min|u*|, a condition that the statement leaves to its proof. Where it fails the bound is 1; at the
+    theorem's γ it holds wherever the printed bound is below 1, since that needs min|u*| > p/T^{1/4} ≥ T^{-1/4} > γ.
     """
     check_sizes(n_goods, n_observations)
     check_between(corruption, "corruption", 0.0, 1.0)
     check_between(smallest_utility, "smallest_utility", 0.0, float(1.0 / np.sqrt(n_goods)) + 1e-12)
-    if not (density_bound > 0.0 and smallest_utility > 0.0):
+    check_between(lowest_price, "lowest_price", 0.0, 1.0, closed=False)
+    if not smallest_utility > 0.0:
         raise InvalidArgument(
-            f"density_bound and smallest_utility must be positive; received {density_bound} and {smallest_utility}"
+            f"smallest_utility must be positive; received {smallest_utility}; a good worth nothing has no margin"
+        )
+    least = 1.0 / (1.0 - lowest_price)
+    if not least * (1.0 - 1e-9) <= density_bound < np.inf:
+        raise InvalidArgument(
+            f"density_bound must be finite and at least 1/(1 - lowest_price) = {least:g}, the density of a uniform "
+            f"price; received {density_bound}"
         )
     n, T = n_goods, n_observations
     log_T, root = float(np.log(T)), float(T**0.25)

@@ -113,18 +113,22 @@ def corollary_1(
 
     Parameters
     ----------
-    separation : L > 0 such that W(θ, θ*) ≥ L|θ - θ*| for every θ.
+    separation : L > 0 such that W(θ, θ*) ≥ L|θ - θ*| for every θ; at most √n/2, since W ≤ √n and opposite directions
+        are 2 apart.
     failure : probability with which the corrected bound may fail; the printed one, 1/(T^{2α} log²T), if None.
 
     Notes
     -----
-    Paper, Corollary 1. Corrected: √n·r/L + D/T, where r leaves out failure/T of posterior mass on average (Markov) and
-    D = √(4 + (κ_hi - κ_lo)²) is the diameter of the parameters, which 2κ_hi is not for κ_hi below 2/√3.
+    Paper, Corollary 1, true as printed for W of order 1. Corrected: √n·r/L + D/T, where r leaves out failure/T of
+    posterior mass on average (Markov) and D = √(4 + (κ_hi - κ_lo)²) is the diameter of the parameters, which 2κ_hi is
+    not for κ_hi below 2/√3.
     """
     low, high = _bounds(concentration_bounds)
-    if not separation > 0.0:
+    largest = 0.5 * float(np.sqrt(n_goods))
+    if not 0.0 < separation <= largest * (1.0 + 1e-9):
         raise InvalidArgument(
-            f"separation must be positive; received {separation}; without it use theorem_1, which needs none"
+            f"separation must be positive and at most √n/2 = {largest:.4g}; received {separation}; without one use "
+            "theorem_1, which needs none"
         )
     radius, printed_failure, wanted = _data_radius(n_goods, n_observations, concentration_bounds, alpha, failure)
     n, T = n_goods, n_observations
@@ -148,8 +152,9 @@ def corollary_2(
 ) -> Guarantee:
     """Return a bound on the error of predicted purchases.
 
-    Stated: the mean distance between the bundles that μ drawn from the posterior and μ* would buy. That claim is
-    false: near a boundary between bundles the posterior keeps half its mass on the wrong side, however large T is.
+    Stated: the mean distance between the bundles that μ drawn from the posterior and μ* would buy, for every μ*. That
+    claim is false: whatever T, a μ* much nearer than 1/√T to a boundary between bundles leaves half of the posterior on
+    the wrong side. (A fixed μ* off all boundaries is told from them in the end, at a T that depends on it.)
     Corrected: the Wasserstein distance between what a *customer* of the fitted law and one of the true law buy from a
     new menu, averaged over the posterior; any predicted mean demand errs by no more.
 

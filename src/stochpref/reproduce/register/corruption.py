@@ -163,8 +163,8 @@ def theorem_2_survives() -> Finding:
         "theorem-2", "Theorem 2",
         "δ + p/(min|u*| T^(1/4)) + 20n² log T/(a T^(1/4))",
         f"true where it says something, for p the density of one price: the corrected bound is at most {worst:.2f} of "
-        f"it in {len(informative)} cases",
-        worst < 1.0,
+        f"it in {len(informative)} cases, in all of which γ ≤ min|u*|, as the proof needs",
+        worst < 1.0,  # where γ exceeds min|u*| the corrected bound is 1, more than one that says something
     )  # fmt: skip
 
 
