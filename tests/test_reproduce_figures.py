@@ -61,6 +61,9 @@ def test_figure_2_brackets_the_distance(small_figure_2):
         assert np.all(one.below > 0)
         assert one.estimate[1] <= one.estimate[0]
         assert one.sampled_baseline > 0.05  # between samples of one and the same law
+    numbers = figure2.as_dict(small_figure_2, 1)
+    assert "L_at_least" not in numbers["laws"][0]  # the least of a few parameters bounds an infimum from above only
+    assert "L at least" not in figure2.as_text(numbers)
     assert small_figure_2[2].error == (0.0, 0.0)
     assert small_figure_2[0].error[0] > 0
 

@@ -91,7 +91,8 @@ def figure1(out: _Out = Path("figures"), seed: _Seed = 0, as_json: _Json = False
 def figure2(out: _Out = Path("figures"), seed: _Seed = 0, as_json: _Json = False) -> None:
     """Draw how far apart the laws of observations are against how far apart the parameters are.
 
-    Printed: the L of Corollary 1 under each law of menus, between two bounds, with standard errors.
+    Printed: the least ratio of the two over the parameters tried, which bounds the L of Corollary 1 from above, and the
+    same from a lower bound on the distance, with standard errors.
 
     \b
     Example:

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: MIT
 """Figure 2: how far apart two parameters' laws of observations are, against the distance of the parameters.
 
-Corollary 1 asks for an L with W ≥ L·|θ - θ*|. W between samples is useless for that: two samples of one law are far
-apart in eleven dimensions. Nothing is sampled here but menus. Given a menu, a customer's purchase is one of a few dozen
-bundles with exact probabilities, so W lies between two numbers free of that bias:
+Corollary 1 asks for an L with W ≥ L·|θ - θ*| for every θ. W between samples is useless for that: two samples of one law
+are far apart in eleven dimensions. Nothing is sampled here but menus. Given a menu, a customer's purchase is one of a
+few dozen bundles with exact probabilities, so W lies between two numbers free of that bias:
 
 - above, the mean over menus of the exact distance between purchases from the same menu (a coupling that never trades
   one menu for another); under law (iii), with five menus, the exact distance over all menus at once;
 - below, the length of the difference of mean purchases (linear functions of a purchase are Lipschitz).
 
-The same menus serve every parameter, so differences between parameters are not blurred by menus.
+The same menus serve every parameter, so differences between parameters are not blurred by menus. The least ratio of the
+upper bound to |θ - θ*| over the parameters tried bounds L from above; that of the lower bound only estimates a bound
+from below, since a parameter not tried may have less.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class Separation(NamedTuple):
     kind : (k,) how each parameter differs from the truth: "direction", "concentration" or "both".
     distance : (k,) |θ - θ*|.
     above, below : (k,) the two bounds on W.
-    estimate : the least ratio to the distance, from above and from below.
+    estimate : the least ratio to the distance over the parameters tried, of the upper and of the lower bound.
     error : their standard errors from resampling menus; 0 where the menus are complete.
     sampled_baseline : W between two samples of 1,000 observations of the *same* law, matched at best.
     """
@@ -189,8 +191,8 @@ def as_dict(found: list[Separation], seed: int) -> dict[str, Any]:
             "law": one.law,
             "L_at_most": one.estimate[0],
             "L_at_most_error": one.error[0],
-            "L_at_least": one.estimate[1],
-            "L_at_least_error": one.error[1],
+            "least_lower_ratio": one.estimate[1],
+            "least_lower_ratio_error": one.error[1],
             "decided_by": str(one.kind[np.argmin(one.below / one.distance)]),
             "sampled_baseline": one.sampled_baseline,
         }
@@ -200,10 +202,13 @@ def as_dict(found: list[Separation], seed: int) -> dict[str, Any]:
 
 
 def as_text(numbers: dict[str, Any]) -> str:
-    """Return the estimates of L as a table."""
-    lines = ["law         L at least         L at most          two samples of 1,000 of one law are apart by"]
+    """Return what the parameters tried say about L as a table."""
+    lines = [
+        "Least of W/|θ - θ*| over the parameters tried, W bounded below and above",
+        "law         from below         L at most          two samples of 1,000 of one law are apart by",
+    ]
     for one in numbers["laws"]:
-        least, most = (f"{one[k]:.4f} ± {one[k + '_error']:.4f}" for k in ("L_at_least", "L_at_most"))
+        least, most = (f"{one[k]:.4f} ± {one[k + '_error']:.4f}" for k in ("least_lower_ratio", "L_at_most"))
         lines.append(f"{one['law']:10}  {least:17}  {most:17}  {one['sampled_baseline']:.3f}")
     return "\n".join(lines)
 
@@ -220,9 +225,9 @@ def draw(found: list[Separation]) -> Figure:
             axis.plot(one.distance[own], one.above[own], marker, color="k", mfc="w", ms=5, label=f"{label}: at most")
         axis.plot(one.distance, one.below, "_", color="0.3", ms=6, label="at least")
         ends = np.array([0.0, one.distance.max()])
-        axis.plot(ends, one.estimate[1] * ends, "k--", lw=1.2, label="L·|θ − θ*|")
+        axis.plot(ends, one.estimate[1] * ends, "k--", lw=1.2, label="least ratio of “at least”")
         axis.axhline(one.sampled_baseline, color="0.5", ls=":", lw=1.2, label="two samples of one law")
-        axis.set_title(f"Law {LAWS[one.law]}: L from {one.estimate[1]:.3f} to {one.estimate[0]:.3f}", fontsize=11)
+        axis.set_title(f"Law {LAWS[one.law]}: L at most {one.estimate[0]:.3f}", fontsize=11)
         axis.set(xlabel="|θ − θ*|", xlim=(0, None))
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set(ylabel="Wasserstein distance of (x, a, b)", ylim=(0, 1.05 * max(one.above.max() for one in found)))

@@ -189,7 +189,7 @@ def _our_posterior(market: Market, task: Task) -> Estimate:
 
 
 def _algorithm_1(market: Market, task: Task) -> Estimate:
-    """Run the paper's posterior sampler as written: K steps, and the last state is the estimate."""
+    """Run the paper's posterior sampler: K steps, the last state is the estimate; `metropolis` says what is ours."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model = HeterogeneousUtility(
@@ -204,7 +204,7 @@ def _our_common(market: Market, task: Task) -> Estimate:
 
 
 def _algorithm_2(market: Market, task: Task) -> Estimate:
-    """Run the paper's annealing as written: K steps, and the last state is the estimate."""
+    """Run the paper's annealing: K steps, the last state is the estimate; temperatures and steps are ours."""
     from stochpref.consensus.annealing import Annealing  # noqa: PLC0415
 
     model = CommonUtility(
