@@ -389,6 +389,7 @@ def test_menus_survive_a_file(tmp_path: Path) -> None:
         (["--goods", "3", "--budget", "x"], "--budget must be"),
         (["--goods", "3", "--concentration", "0"], "no common direction"),
         (["--goods", "3", "--budget", "2", "--lowest-price", "5"], "widen the range"),
+        (["--goods", "3", "--highest-price", "inf"], "highest_price must be positive and finite"),
         (["--fit", "nowhere"], "not a saved fit"),
     ],
 )

@@ -40,9 +40,23 @@ def by_quadrature(m: float, n: int, kappa: float) -> mp.mpf:
         return mp.quad(density, sorted({mp.mpf(0), end, *cuts}))
 
 
-@pytest.mark.parametrize(("n", "kappa"), [(2, 30.0), (3, 0.5), (10, 30.0), (200, 4.0), (1000, 300.0)])
-def test_halfspace_matches_quadrature(n: int, kappa: float) -> None:
-    for m in (-0.05, 0.3):
+@pytest.mark.parametrize(
+    ("n", "kappa", "means"),
+    [
+        (2, 30.0, (-0.05, 0.3)),
+        (3, 0.5, (-0.05, 0.3, 1.0)),
+        (10, 30.0, (-0.05, 0.3)),
+        (200, 4.0, (-0.05, 0.3)),
+        (1000, 300.0, (-0.05, 0.3, -1.0)),
+        # The ends of the range: signs that are all but certain, no concentration, a good along the mean.
+        (2, 1e4, (-0.01, 0.02)),
+        (1000, 1e4, (-0.01, 0.02, 1.0)),
+        (7, 0.0, (-1.0, 0.3)),
+        (2, 2.0, (-1.0, 1.0)),
+    ],
+)
+def test_halfspace_matches_quadrature(n: int, kappa: float, means: tuple[float, ...]) -> None:
+    for m in means:
         assert float(halfspace_probability(m, n, kappa)) == pytest.approx(float(by_quadrature(m, n, kappa)), abs=1e-11)
 
 

@@ -51,14 +51,14 @@ def table1(
     goods: Annotated[str, typer.Option(help="Numbers of goods, separated by commas.")] = "3,5,10,25",
     observations: Annotated[str, typer.Option(help="Sizes T, separated by commas.")] = "1000",
     trials: _Trials = 20,
-    method: Annotated[Method, typer.Option(help="The paper's algorithms as written, ours, or both.")] = Method.both,
+    method: Annotated[Method, typer.Option(help="The paper's algorithms, ours, or both.")] = Method.both,
     iterations: Annotated[int, typer.Option(help="K of the paper's algorithms.", min=1)] = 1000,
     seed: _Seed = 0,
     jobs: _Jobs = 2,
     out: _Out = Path("table1"),
     as_json: _Json = False,
 ) -> None:
-    """Repeat the paper's Table 1: its algorithms as written, ours, and the ceiling, with standard errors.
+    """Repeat the paper's Table 1: its algorithms, ours, and the ceiling, with standard errors.
 
     Trials are kept as they finish; a run that was stopped goes on where it was when given the same command.
 
@@ -89,7 +89,7 @@ def figure3(
     goods: Annotated[str, typer.Option(help="Numbers of goods, separated by commas.")] = "3,5,10,25,50,100",
     observations: Annotated[int, typer.Option(help="Size T.", min=1)] = 1000,
     trials: _Trials = 10,
-    method: Annotated[Method, typer.Option(help="The paper's algorithms as written, ours, or both.")] = Method.both,
+    method: Annotated[Method, typer.Option(help="The paper's algorithms, ours, or both.")] = Method.both,
     iterations: Annotated[int, typer.Option(help="K of the paper's algorithms.", min=1)] = 1000,
     seed: _Seed = 0,
     jobs: _Jobs = 2,

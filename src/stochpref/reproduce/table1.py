@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Table 1 of the paper: predictive accuracy in 24 cells, its algorithms as written, ours, and the ceiling.
+"""Table 1 of the paper: predictive accuracy in 24 cells, its algorithms, ours, and the ceiling.
 
 The paper does not state T; see the register for how accuracy is read. In the Gaussian setting the ceiling is what
 seeing every utility would give; in the corruption setting it is the true utility itself.
