@@ -120,6 +120,24 @@ def test_files_are_read_by_the_workers(
         sp.fit_maximum_likelihood(tmp_path, engine=client)
 
 
+def test_files_without_a_usable_row_are_no_parts(observations: sp.Observations, client: Any, tmp_path: Path) -> None:
+    tied = sp.Observations(np.ones((5, 3)), np.ones(5), np.tile([0.5, 0.5, 0.0], (5, 1)))
+    plain, mixed, none = (tmp_path / name for name in ("plain", "mixed", "none"))
+    for folder, parts in (
+        (plain, [observations[:700], observations[700:]]),
+        (mixed, [observations[:700], tied, observations[700:]]),
+        (none, [tied]),
+    ):
+        folder.mkdir()
+        for k, part in enumerate(parts):
+            sp.write_observations(part, folder / f"{k}.parquet", layout="wide")
+    wanted, found = (fitted(folder, client, degenerate="drop", **GIBBS) for folder in (plain, mixed))
+    assert np.array_equal(draws(found), draws(wanted))
+    assert (found.n_observations_, found.n_dropped_) == (1505, 5)
+    with pytest.raises(sp.InvalidObservations, match="nothing is left"):
+        sp.fit_maximum_likelihood(none, engine=client, degenerate="drop")
+
+
 def test_masses_and_samplers_on_a_cluster(observations: sp.Observations, client: Any) -> None:
     regions, kappa = sp.Regions.of(observations[:300]), float(np.linalg.norm(H))
     wanted, slopes = sp.log_mass(regions, H / kappa, kappa, gradient=True)

@@ -154,6 +154,7 @@ def test_packing_keeps_everything(n_goods: int, rng: np.random.Generator) -> Non
     menus = sp.Menus(prices, rng.uniform(0.5, n_goods, 200))
     bundles = sp.choose(rng.standard_normal((200, n_goods)), menus.prices, menus.budgets)
     regions = sp.Regions.of(sp.Observations(menus.prices, menus.budgets, bundles))
+    assert len(PackedRegions.of(regions.rows(0, 0)).unpack()) == 0
     back = PackedRegions.of(regions).unpack()
     for name in ("kind_code", "side", "slope", "pivot"):
         assert np.array_equal(getattr(back, name), getattr(regions, name)), name
@@ -210,6 +211,32 @@ def test_degenerate_rows_are_named_or_left_out(tmp_path: Path) -> None:
         pass
     with on_disk(stored, degenerate="drop", seed=0) as (scratch, origin):
         assert (origin.n_dropped, sum(scratch.sizes)) == (1, 89)
+
+
+def with_a_file_of_no_use(folder: Path, observations: sp.Observations, how: str) -> sp.StoredObservations:
+    """A file whose every row is degenerate, or breaks a rule, between two good ones."""
+    half = len(observations) // 2
+    store(folder, observations[:half], 1)
+    sp.write_observations(observations[half:], folder / "part-2.parquet", layout="wide")
+    tied = sp.Observations(np.ones((5, 3)), np.ones(5), np.tile([0.5, 0.5, 0.0], (5, 1)), goods=GOODS)
+    sp.write_observations(tied, folder / "part-1.parquet", layout="wide")
+    if how == "bad":
+        table = pq.read_table(folder / "part-1.parquet")
+        place = table.column_names.index("budget")
+        pq.write_table(table.set_column(place, "budget", pa.array(np.full(5, -1.0))), folder / "part-1.parquet")
+    return sp.StoredObservations(folder, skip_bad=how == "bad")
+
+
+@pytest.mark.parametrize("how", ["degenerate", "bad"])
+def test_a_file_without_a_usable_row_is_no_part(tmp_path: Path, how: str) -> None:
+    observations = market(300)
+    stored = with_a_file_of_no_use(tmp_path, observations, how)
+    with on_disk(stored, degenerate="drop", seed=0) as (scratch, origin):
+        assert scratch.sizes == (150, 150)
+        assert origin.n_dropped == (5 if how == "degenerate" else 0)
+        assert len(sample_rows(scratch, 1000, seed=0)) == 300
+        sides = np.concatenate(list(scratch.map(lambda regions: regions.side)))
+    assert np.array_equal(sides, sp.Regions.of(observations).side)
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,9 +95,10 @@ def on_workers(
         notes.append(future.result())
         if report is not None:
             report(len(notes), len(read), "reading")
-    packed = tuple(client.submit(itemgetter(0), found, pure=False) for found in read)
-    sizes = tuple(note.n_read - note.n_dropped for note in notes)
-    return ClusterParts(stored.n_goods, sizes, client, packed), origin_of(stored, notes)
+    origin = origin_of(stored, notes)
+    used = [k for k, note in enumerate(notes) if note.n_used]
+    packed = tuple(client.submit(itemgetter(0), read[k], pure=False) for k in used)
+    return ClusterParts(stored.n_goods, tuple(notes[k].n_used for k in used), client, packed), origin
 
 
 def _encode(

@@ -58,7 +58,7 @@ class PackedRegions:
         fields = np.zeros((n_rows, 4 * code_width(n)), np.uint8)
         fields[:, :n] = regions.side & 3
         fields[:, n] = regions.kind_code
-        codes = np.bitwise_or.reduce(fields.reshape(n_rows, -1, 4) << _SHIFTS, axis=2)
+        codes = np.bitwise_or.reduce(fields.reshape(n_rows, code_width(n), 4) << _SHIFTS, axis=2)
         slope = regions.slope.astype(np.float32) if single_precision else np.ascontiguousarray(regions.slope)
         return cls(codes, slope, regions.price_scale)
 
@@ -83,7 +83,7 @@ class PackedRegions:
     def unpack(self) -> Regions:
         """Return the regions."""
         n_rows, n = self.slope.shape
-        fields = ((self.codes[:, :, None] >> _SHIFTS) & 3).reshape(n_rows, -1)
+        fields = ((self.codes[:, :, None] >> _SHIFTS) & 3).reshape(n_rows, 4 * code_width(n))
         kind, side = fields[:, n].astype(np.int8), _SIDES[fields[:, :n]]
         pivot = np.where(kind == PIVOT, np.argmax(side == AT, axis=1), -1).astype(np.int32)
         return Regions(kind, side, self.slope.astype(np.float64), pivot, self.price_scale)
@@ -137,6 +137,11 @@ class Note(NamedTuple):
     n_dropped: int
     digest: bytes
     kept: Observations | None
+
+    @property
+    def n_used(self) -> int:
+        """Observations that are in the part; one without any is no part."""
+        return self.n_read - self.n_dropped
 
 
 def encode_part(
@@ -224,8 +229,9 @@ def on_disk(
             notes.append(note)
             if report is not None:
                 report(k + 1, len(stored.parts), "reading")
-        sizes = tuple(note.n_read - note.n_dropped for note in notes)
-        yield ScratchParts(stored.n_goods, sizes, file, stored.single_precision), origin_of(stored, notes)
+        origin = origin_of(stored, notes)
+        sizes = tuple(note.n_used for note in notes if note.n_used)
+        yield ScratchParts(stored.n_goods, sizes, file, stored.single_precision), origin
 
 
 def _write(file: IO[bytes], packed: PackedRegions, stored: StoredObservations) -> None:
