@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import stochpref as sp
+from stochpref import groups as groups_module
 
 TASTES = {"tea lovers": [0.9, 0.3, 0.3], "cake lovers": [0.3, 0.9, 0.3], "savers": [-0.5, -0.5, 0.7]}
 
@@ -68,6 +73,93 @@ def test_a_group_that_fails_is_named_and_the_rest_finish(market: tuple[sp.Observ
     assert "1 failed" in str(fits)
 
 
+def faulty_prior(mean_direction: np.ndarray, concentration: float) -> float:
+    raise KeyError("nowhere")
+
+
+def interrupting_prior(mean_direction: np.ndarray, concentration: float) -> float:
+    signal.raise_signal(signal.SIGINT)
+    return 0.0
+
+
+def deadly_prior(mean_direction: np.ndarray, concentration: float) -> float:
+    """Kill the first process that comes by."""
+    trap = Path(os.environ["STOCHPREF_TEST_TRAP"])
+    if trap.exists():
+        trap.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 0.0
+
+
+def with_prior(prior: Any) -> sp.HeterogeneousUtility:
+    return sp.HeterogeneousUtility(
+        (0.0, 60.0), "gibbs", n_chains=2, n_draws=20, n_effective=0, random_state=5, prior=prior
+    )
+
+
+def test_whatever_a_group_raises_is_its_own_failure(market: tuple[sp.Observations, list[str]], tmp_path: Path) -> None:
+    data, labels = market
+    fits = sp.fit_groups(with_prior(faulty_prior), data, labels, jobs=1)
+    assert set(fits.failures.values()) == {"KeyError: 'nowhere'"}
+    (tmp_path / "000001").write_text("a file where a folder should go")
+    fits = sp.fit_groups(sp.CommonUtility(random_state=0), data, labels, jobs=1, folder=tmp_path)
+    assert list(fits.failures) == [fits.rows[1].group]
+    assert "000001" in fits.rows[1].failure
+
+
+def test_a_process_that_is_killed_costs_its_own_group_alone(
+    market: tuple[sp.Observations, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, _ = market
+    labels = [t % 6 for t in range(len(data))]
+    monkeypatch.setenv("STOCHPREF_TEST_TRAP", str(tmp_path / "trap"))
+    wanted = sp.fit_groups(with_prior(deadly_prior), data, labels, jobs=1)
+    (tmp_path / "trap").touch()
+    found = sp.fit_groups(with_prior(deadly_prior), data, labels, jobs=2)
+    assert len(found.failures) == 1
+    assert "killed by SIGKILL" in next(iter(found.failures.values()))
+    for row, other in zip(found.rows, wanted.rows, strict=True):
+        assert row.failure or np.array_equal(row.utility, other.utility)
+    assert not active_children()
+
+
+def test_an_interrupt_ends_all_groups(market: tuple[sp.Observations, list[str]]) -> None:
+    data, labels = market
+    told: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        sp.fit_groups(with_prior(interrupting_prior), data, labels, jobs=1, report=lambda n, _: told.append(n))
+    assert told == []
+    with pytest.raises(KeyboardInterrupt):
+        sp.fit_groups(MODEL, data, labels, jobs=2, report=lambda *_: signal.raise_signal(signal.SIGINT))
+    assert not active_children()
+
+
+def test_few_groups_have_processes_of_their_own(
+    market: tuple[sp.Observations, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, labels = market
+    asked: list[int] = []
+
+    def run(function: Any, tasks: Any, n_processes: int) -> Any:
+        asked.append(n_processes)
+        return enumerate(map(function, tasks))
+
+    monkeypatch.setattr(groups_module, "run_in_processes", run)
+    for jobs in (1, 2, 8):
+        sp.fit_groups(sp.CommonUtility(random_state=0), data, labels, jobs=jobs)
+    assert asked == [2, 3]
+
+
+def test_a_generator_decides_the_fits(market: tuple[sp.Observations, list[str]]) -> None:
+    data, labels = market
+    found = []
+    for seed in (1, 1, 2):
+        model = with_prior(None).set_params(random_state=np.random.default_rng(seed))
+        found.append(sp.fit_groups(model, data, labels, jobs=1).rows[0].utility)
+    assert np.array_equal(found[0], found[1])
+    assert not np.array_equal(found[0], found[2])
+
+
 def test_customers_are_groups(market: tuple[sp.Observations, list[str]]) -> None:
     data, labels = market
     named = sp.Observations(data.prices, data.budgets, data.bundles, customers=labels)
@@ -90,3 +182,15 @@ def test_mistakes_are_said(market: tuple[sp.Observations, list[str]], groups: ob
         sp.fit_groups(MODEL, data, labels if groups is None else groups, jobs=jobs)  # type: ignore[arg-type]
     with pytest.raises(sp.InvalidArgument, match="model must be"):
         sp.fit_groups("gibbs", data, labels)  # type: ignore[arg-type]
+
+
+def test_what_groups_cannot_share_is_refused(market: tuple[sp.Observations, list[str]]) -> None:
+    data, labels = market
+    with pytest.raises(sp.InvalidArgument, match="checkpoint must be None"):
+        sp.fit_groups(sp.HeterogeneousUtility(checkpoint="run.npz"), data, labels, jobs=1)
+    with pytest.raises(sp.InvalidArgument, match="engine must not be a cluster"):
+        sp.fit_groups(sp.CommonUtility(engine="dask"), data, labels, jobs=1)
+    with pytest.raises(sp.InvalidArgument, match="sent to other processes"):
+        sp.fit_groups(with_prior(lambda mean_direction, concentration: 0.0), data, labels, jobs=2)
+    with pytest.raises(sp.InvalidArgument, match="received both 1 and '1'"):
+        sp.fit_groups(MODEL, data, [1, "1"] * 90, jobs=1)

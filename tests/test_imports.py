@@ -12,6 +12,7 @@ import stochpref
 ORDER = [
     "errors",
     "engines",
+    "processes",
     "bessel",
     "classification",
     "audit",

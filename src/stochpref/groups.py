@@ -8,12 +8,11 @@ of processes, nor on what becomes of other groups.
 
 from __future__ import annotations
 
-import os
+import pickle
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,16 +21,15 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from stochpref.engines import n_threads
+from stochpref.engines import is_cluster, n_threads
 from stochpref.errors import InvalidArgument, StochprefError
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.models.shared import check_observations, generator
 from stochpref.observations import Observations
+from stochpref.processes import Lost, run_in_processes
 
 Array = NDArray[np.float64]
 Model = CommonUtility | HeterogeneousUtility
-
-_AT_ONCE = 8  # groups a process takes at a time: enough to make shipping them cheap
 
 
 class GroupRow(NamedTuple):
@@ -121,22 +119,26 @@ def fit_groups(
     ----------
     model : settings for all groups, not fitted itself. An integer `random_state` makes all fits reproducible.
     groups : a label for each observation, or "customers" for their customer labels.
-    jobs : processes, each on one thread; None for all cores.
+    jobs : processes, each on one thread, or as many as there are groups if those are fewer; None for all cores. With
+        one, groups are fitted in this process, on all threads. A script that asks for more must guard what it runs
+        with ``if __name__ == "__main__":``.
     folder : where to save every fit, under the group's number; None to keep the table only.
     report : told of groups done and groups in all.
 
     Returns
     -------
-    A table with a row for each group. A group that cannot be fitted has the reason there, and the others go on.
+    A table with a row for each group. A group that cannot be fitted, or whose process dies, has the reason there, and
+    the others go on.
+
+    Raises
+    ------
+    KeyboardInterrupt : at the first Ctrl-C; fits that were saved until then are whole.
     """
-    if not isinstance(model, CommonUtility | HeterogeneousUtility):
-        raise InvalidArgument(f"model must be one of stochpref's; received {type(model).__name__}")
-    check_observations(observations)
+    _check(model, observations, jobs)
     labels = _labels(observations, groups)
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs < 1):
-        raise InvalidArgument(f"jobs must be None or a whole number from 1; received {jobs!r}")
     names, first, place = np.unique(labels, return_index=True, return_inverse=True)
-    _, seed = generator(model.random_state)
+    rng, seed = generator(model.random_state)
+    seed = int(rng.integers(2**63)) if seed is None else seed
     order = np.argsort(first)
     rows = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))[:-1])
     tasks = []
@@ -145,11 +147,32 @@ def fit_groups(
         where = None if folder is None else Path(folder) / f"{number:06d}"
         tasks.append(_Task(own, str(names[k]), observations[rows[k]], where))
     found: list[GroupRow | None] = [None] * len(tasks)
-    for n_done, (number, row) in enumerate(_run(tasks, jobs or n_threads()), start=1):
-        found[number] = row
-        if report is not None:
-            report(n_done, len(tasks))
+    with closing(_run(tasks, min(jobs or n_threads(), len(tasks)))) as done:
+        for n_done, (number, row) in enumerate(done, start=1):
+            found[number] = row
+            if report is not None:
+                report(n_done, len(tasks))
     return GroupFits(observations.goods, tuple(row for row in found if row is not None))
+
+
+def _check(model: Model, observations: Observations, jobs: int | None) -> None:
+    """Refuse what cannot be fitted group by group."""
+    if not isinstance(model, CommonUtility | HeterogeneousUtility):
+        raise InvalidArgument(f"model must be one of stochpref's; received {type(model).__name__}")
+    check_observations(observations)
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs < 1):
+        raise InvalidArgument(f"jobs must be None or a whole number from 1; received {jobs!r}")
+    if is_cluster(model.engine):
+        raise InvalidArgument(
+            f"engine must not be a cluster for groups, which are fitted whole on this machine; received "
+            f"{model.engine!r}; leave the engine to 'cpu' and set jobs"
+        )
+    checkpoint = getattr(model, "checkpoint", None)
+    if checkpoint is not None:
+        raise InvalidArgument(
+            f"checkpoint must be None for groups, which would all write to one file; received {str(checkpoint)!r}; "
+            "save finished fits with folder instead"
+        )
 
 
 def _labels(observations: Observations, groups: ArrayLike | str) -> NDArray[np.str_]:
@@ -164,52 +187,58 @@ def _labels(observations: Observations, groups: ArrayLike | str) -> NDArray[np.s
         raise InvalidArgument(
             f"groups must be one label for each of {len(observations):,} observations; received shape {labels.shape}"
         )
+    seen: dict[str, Any] = {}
+    for value in np.asarray(groups, object):
+        other = seen.setdefault(str(value), value)
+        if type(other) is not type(value) and other != value:
+            raise InvalidArgument(
+                f"groups must be told apart by their text; received both {other!r} and {value!r}; rename one"
+            )
     return labels.astype(np.str_)
 
 
-def _seed_of(seed: int | None, number: int) -> int:
-    return int(np.random.SeedSequence([0 if seed is None else seed, number]).generate_state(1)[0])
+def _seed_of(seed: int, number: int) -> int:
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 
-def _run(tasks: Sequence[_Task], jobs: int) -> Iterator[tuple[int, GroupRow]]:
+def _run(tasks: Sequence[_Task], n_processes: int) -> Generator[tuple[int, GroupRow], None, None]:
     """Yield numbers and rows of groups as they finish."""
-    batches = [range(k, min(k + _AT_ONCE, len(tasks))) for k in range(0, len(tasks), _AT_ONCE)]
-    if jobs == 1 or len(batches) == 1:
-        for number, task in enumerate(tasks):
-            yield number, _fit_one(task)
+    if n_processes <= 1:
+        yield from enumerate(map(_fit_one, tasks))
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_use_one_thread) as pool:
-        futures = {pool.submit(_fit_batch, [tasks[k] for k in batch]): batch for batch in batches}
-        try:
-            for future in as_completed(futures):
-                yield from zip(futures[future], future.result(), strict=True)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    _check_can_travel(tasks[0].model)
+    for number, found in run_in_processes(_fit_one, tasks, n_processes):
+        yield number, _failed(tasks[number], found.reason) if isinstance(found, Lost) else found
 
 
-def _use_one_thread() -> None:
-    """Threads of several processes would fight over the cores; results do not depend on their number."""
-    os.environ["STOCHPREF_NUM_THREADS"] = "1"
+def _check_can_travel(model: Model) -> None:
+    try:
+        pickle.dumps(model)
+    except Exception as error:  # whatever a user's objects raise
+        raise InvalidArgument(
+            f"model must be one that can be sent to other processes: {error}; define its functions in a module, or "
+            "set jobs=1"
+        ) from None
 
 
-def _fit_batch(tasks: list[_Task]) -> list[GroupRow]:
-    return [_fit_one(task) for task in tasks]
+def _failed(task: _Task, why: str) -> GroupRow:
+    nothing = np.full(task.observations.n_goods, np.nan)
+    return GroupRow(task.group, len(task.observations), why, "", nothing, nothing, nothing, {})
 
 
 def _fit_one(task: _Task) -> GroupRow:
-    n = task.observations.n_goods
-    nothing = np.full(n, np.nan)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             fitted = task.model.fit(task.observations)
+        if getattr(fitted, "status_", "") == "interrupted":  # one Ctrl-C ends all groups, not one after the other
+            raise KeyboardInterrupt
         if task.folder is not None:
             fitted.save(task.folder)
-    except (StochprefError, ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
-        return GroupRow(task.group, len(task.observations), str(error), "", nothing, nothing, nothing, {})
+        utility, lower, upper, figures = _learned(fitted)
+    except Exception as error:  # a user's prior may raise anything, and the other groups must go on
+        return _failed(task, str(error) if isinstance(error, StochprefError) else f"{type(error).__name__}: {error}")
     said = "; ".join(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    utility, lower, upper, figures = _learned(fitted)
     return GroupRow(task.group, len(task.observations), "", said, utility, lower, upper, figures)
 
 

@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Independent tasks in processes that may die.
+
+A pool that loses a process loses all its tasks and cannot say whose fault it was. Here each process has one task at a
+time: the one that kills it is known, another process takes its place, and the other tasks never notice.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from typing import Any, NamedTuple
+
+from stochpref.errors import StochprefError
+
+_spawning = get_context("spawn")  # a fork would copy locks that threads hold
+
+
+class Lost(NamedTuple):
+    """Instead of a result: why there is none."""
+
+    reason: str
+
+
+@dataclass(eq=False)
+class _Helper:
+    """A process, the line to it, and the number of its task; None until it is ready for one."""
+
+    process: Any
+    line: Any
+    number: int | None = None
+
+    @classmethod
+    def start(cls, function: Callable[[Any], Any]) -> _Helper:
+        line, far_end = _spawning.Pipe()
+        process = _spawning.Process(target=_serve, args=(function, far_end), daemon=True)
+        process.start()
+        far_end.close()  # so that the line ends when the process does
+        return cls(process, line)
+
+    def hear(self) -> Any:
+        """Return what the process says: a result, that it is ready, or, if it is dead, `Lost`."""
+        try:
+            return self.line.recv()
+        except (EOFError, OSError):
+            self.process.join()
+        if self.number is None:
+            raise StochprefError(
+                "processes cannot be started, as when a script does not guard what it runs with "
+                'if __name__ == "__main__": add that, or set jobs=1'
+            )
+        code = self.process.exitcode
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        return Lost(f"its process {how}; memory may have run out: set fewer jobs")
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.join()
+        self.line.close()
+
+
+def run_in_processes(
+    function: Callable[[Any], Any], tasks: Sequence[Any], n_processes: int
+) -> Iterator[tuple[int, Any]]:
+    """Yield the number of each task and function(task), or `Lost`, as they finish; processes end with the iterator.
+
+    Parameters
+    ----------
+    function : importable; it lets no exception out.
+    tasks : that can be pickled.
+    n_processes : at once, each on one thread.
+    """
+    waiting = deque(range(len(tasks)))
+    helpers: dict[Any, _Helper] = {}
+    try:
+        while waiting or helpers:
+            n_idle = sum(helper.number is None for helper in helpers.values())
+            for _ in range(min(n_processes - len(helpers), len(waiting) - n_idle)):
+                helper = _Helper.start(function)
+                helpers[helper.line] = helper
+            for line in wait(list(helpers)):
+                helper = helpers[line]
+                said = helper.hear()
+                if helper.number is not None:
+                    yield helper.number, said
+                if waiting and helper.process.is_alive():
+                    helper.number = waiting.popleft()
+                    with suppress(OSError):  # dead this moment: that is heard next
+                        helper.line.send(tasks[helper.number])
+                else:
+                    helpers.pop(line).end()
+    finally:
+        for helper in helpers.values():
+            helper.end()
+
+
+def _serve(function: Callable[[Any], Any], line: Any) -> None:
+    """Answer tasks until the line ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    # Threads of several processes would fight over the cores; results do not depend on their number.
+    os.environ["STOCHPREF_NUM_THREADS"] = "1"
+    line.send("ready")
+    while True:
+        try:
+            task = line.recv()
+        except (EOFError, OSError, KeyboardInterrupt):
+            return
+        except Exception as error:  # whatever unpickling what a user wrote may raise
+            line.send(
+                Lost(f"it cannot be read in another process: {error}; define functions in a module, or set jobs=1")
+            )
+            continue
+        try:
+            line.send(function(task))
+        except KeyboardInterrupt:
+            return
