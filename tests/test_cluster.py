@@ -20,6 +20,7 @@ from stochpref.consensus.conflicts import count_conflicts
 from stochpref.consensus.objective import pack
 from stochpref.mass.exact import sum_with_information
 from stochpref.mass.streamed import StreamedLogLikelihood
+from stochpref.posterior import remote
 from stochpref.posterior.remote import Place, forget, sweep_part
 from stochpref.readers import folders
 
@@ -89,6 +90,26 @@ def test_a_worker_that_dies_changes_nothing(observations: sp.Observations) -> No
         after = target.sums(H)
     assert before[0] == after[0]
     assert np.array_equal(before[1], after[1])
+
+
+def kept_here() -> int:
+    return len(remote._kept)
+
+
+def test_workers_keep_nothing_after_a_fit(observations: sp.Observations, client: Any) -> None:
+    def faulty(mean_direction: np.ndarray, concentration: float) -> float:
+        seen.append(concentration)
+        if len(seen) > 20:
+            assert sum(client.run(kept_here).values()) > 0
+            raise KeyError("nowhere")
+        return 0.0
+
+    seen: list[float] = []
+    fitted(observations, client, **GIBBS)
+    assert set(client.run(kept_here).values()) == {0}
+    with pytest.raises(KeyError, match="nowhere"):
+        fitted(observations, client, prior=faulty, **GIBBS)
+    assert set(client.run(kept_here).values()) == {0}
 
 
 def test_gibbs_on_a_cluster_agrees_with_the_exact_likelihood(observations: sp.Observations, client: Any) -> None:
@@ -197,3 +218,19 @@ def test_sweeps_that_are_not_known_are_asked_for_and_made_up(observations: sp.Ob
     for place in places:
         forget(place.run)
         assert sweep_part(regions, place, 1, laws[:, 1:2]) == 0
+    assert isinstance(sweep_part(regions, places[0], 0, laws), np.ndarray)  # one that was at work when its run ended
+    assert remote._kept == {}
+
+
+def test_a_part_that_moved_leaves_no_utilities_behind(observations: sp.Observations) -> None:
+    regions = sp.Regions.of(observations[:128])
+    laws = np.random.default_rng(0).standard_normal((2, 3, 3))
+    stays, moves = (Place("moving", first, 128, 7, 2) for first in (0, 64))
+    for k in range(2):
+        sweep_part(regions.rows(0, 64), stays, k, laws[:, k : k + 1])
+        if k == 0:
+            sweep_part(regions.rows(64, 128), moves, 0, laws[:, :1])
+    assert len(remote._kept) == 2  # it may yet come to the second sweep
+    sweep_part(regions.rows(0, 64), stays, 2, laws[:, 2:])
+    assert [key[1] for key in remote._kept] == [0]
+    forget("moving")

@@ -195,14 +195,13 @@ class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
                 n: as_setting(getattr(self, n)) for n in ("concentration_bounds", "degenerate", "metropolis", "engine")
             },
         }
-        with progress(self.verbose, choice.sampler.name) as report:
+        with ExitStack() as stack:
+            stack.callback(choice.end_fn)
+            report = stack.enter_context(progress(self.verbose, choice.sampler.name))
             run = run_chains(
-                choice.sampler,
-                choice.adapt_fn(plan),
-                fingerprint=fingerprint,
-                report=report,
+                choice.sampler, choice.adapt_fn(plan), fingerprint=fingerprint, report=report,
                 diagnose_fn=choice.diagnose_fn,
-            )
+            )  # fmt: skip
         if choice.instead_fn is not None and run.status == "hopeless":
             return self._draw(choice.instead_fn(run.diagnostics), plan, key)
         self.sampler_, self.reason_, self.status_, self.seconds_ = (

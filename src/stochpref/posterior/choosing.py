@@ -51,6 +51,7 @@ class Choice(NamedTuple):
     diagnose_fn : draws -> diagnostics; None for the usual ones.
     finish_fn : draws -> draws of equal weight.
     instead_fn : diagnostics -> another choice, where these say that the draws are of no use; None if there is none.
+    end_fn : to be called when all is drawn, or nothing will be: frees what the sampler keeps elsewhere.
     """
 
     sampler: Sampler
@@ -59,6 +60,7 @@ class Choice(NamedTuple):
     diagnose_fn: DiagnoseFn | None = None
     finish_fn: Callable[[Draws], Draws] = lambda draws: draws
     instead_fn: Callable[[Diagnostics], Choice] | None = None
+    end_fn: Callable[[], None] = lambda: None
 
 
 def choose_sampler(
@@ -67,7 +69,7 @@ def choose_sampler(
     """Return the sampler of a name, or for "auto" the one whose effective draws are expected to cost least."""
     asked = "as asked"
     if name == "gibbs":
-        return Choice(_gibbs(target, seed), asked)
+        return _gibbs(target, seed, asked)
     if name == "metropolis":
         if target.parts is not None:
             raise InvalidArgument("sampler='metropolis' takes observations in memory, on engine='cpu'")
@@ -84,16 +86,17 @@ def choose_sampler(
     return _cheapest(target, seed, plan)
 
 
-def _gibbs(target: Target, seed: int) -> Sampler:
+def _gibbs(target: Target, seed: int, reason: str) -> Choice:
     """Return the Gibbs sampler of observations in memory or on a cluster."""
     if target.parts is None:
-        return Gibbs(target, seed)
+        return Choice(Gibbs(target, seed), reason)
     if not isinstance(target.parts, ClusterParts):
         raise InvalidArgument(
             "sampler='gibbs' keeps a utility of every observation for every chain, more than memory holds; "
             "leave the sampler to 'auto', or use engine='dask' with workers that have room"
         )
-    return RemoteGibbs(target.parts, target.prior, seed)
+    sampler = RemoteGibbs(target.parts, target.prior, seed)
+    return Choice(sampler, reason, end_fn=sampler.forget)
 
 
 def _on_large(target: Target, seed: int, plan: Plan) -> Choice:
@@ -110,9 +113,9 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
         return _on_large(target, seed, plan)
     n, size = target.regions.n_goods, len(target.regions)
     if size < 5 * n:
-        return Choice(_gibbs(target, seed), "few observations: the posterior need not look Gaussian")
+        return _gibbs(target, seed, "few observations: the posterior need not look Gaussian")
     if n > _MOST_GOODS:
-        return Choice(_gibbs(target, seed), f"more than {_MOST_GOODS} goods")
+        return _gibbs(target, seed, f"more than {_MOST_GOODS} goods")
     reference = find_reference(target)
     merged = target.regions.merged()
     n_distinct = size if merged is None else len(merged.regions)
@@ -126,7 +129,7 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
     if target.engine_likelihood is not None:
         compared = f"{facts}the engine sums the exact likelihood"
     elif costs["gibbs"] <= costs["importance"]:
-        return Choice(_gibbs(target, seed), compared)
+        return _gibbs(target, seed, compared)
     return _with_hamiltonian_instead(_importance(target, seed, plan, reference, compared), target, seed, reference)
 
 
@@ -145,10 +148,10 @@ def _without_mode(target: Target, seed: int, plan: Plan, reference: Reference, n
     compared = f"the posterior has no mode inside its bounds; {n} goods, concentration near {kappa:.3g}: about "
     compared += f"{by_gibbs:,.0f} µs an observation and effective draw by gibbs, {by_layers:,.0f} by layered"
     if by_gibbs <= by_layers:
-        return Choice(_gibbs(target, seed), compared)
+        return _gibbs(target, seed, compared)
 
     def instead(found: Diagnostics) -> Choice:
-        return Choice(_gibbs(target, seed), f"layered weights were too uneven, Pareto k {found.pareto_k:.2f}")
+        return _gibbs(target, seed, f"layered weights were too uneven, Pareto k {found.pareto_k:.2f}")
 
     choice = _weighted(Layered(target, seed, find_layers(target)), seed, plan, compared)
     return choice._replace(instead_fn=instead)

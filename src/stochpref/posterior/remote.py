@@ -9,6 +9,7 @@ to it or a worker died, makes up leeway first. Draws therefore depend on neither
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -25,6 +26,7 @@ from stochpref.regions import Regions
 Array = NDArray[np.float64]
 
 _kept: dict[tuple[str, int], _Latents] = {}  # in every process: by run and first row
+_ended: set[str] = set()  # runs of which a task that is still at work must leave nothing
 
 
 class _Latents(NamedTuple):
@@ -71,22 +73,35 @@ def sweep_part(regions: Regions, place: Place, first_sweep: int, laws: Array) ->
         return known.n_sweeps
     rows = Rows(place.first, place.total)
     sums = np.empty(0)
-    for k in range(known.n_sweeps, first_sweep + laws.shape[1]):
+    n_sweeps = first_sweep + laws.shape[1]
+    for k in range(known.n_sweeps, n_sweeps):
         sums = sweep(regions, known.values, laws[:, k - first_sweep], rows, place.seed, k)
-    _kept[key] = _Latents(first_sweep + laws.shape[1], known.values)
+    _kept[key] = _Latents(n_sweeps, known.values)
+    _drop(place.run, n_sweeps - 1)
     return sums
 
 
 def _start(regions: Regions, place: Place) -> Array:
-    """Return a utility inside every region for each chain, by random numbers of the part's own."""
+    """Return a utility inside every region for each chain, by random numbers of the part's own.
+
+    In memory one generator draws the starts of all rows in a row, which no part could do on its own: chains there start
+    elsewhere, and their draws differ from these, though after warm-up often in the last digits only.
+    """
     rngs = [np.random.default_rng([place.seed, chain, place.first]) for chain in range(place.n_chains)]
     return np.stack([regions.interior_points(rng=rng) for rng in rngs])
 
 
+def _drop(run: str, n_sweeps: int) -> None:
+    """Drop utilities of parts that have moved, which have made fewer sweeps, and all of a run that has ended."""
+    for key, latents in list(_kept.items()):
+        if key[0] == run and (latents.n_sweeps < n_sweeps or run in _ended):
+            _kept.pop(key, None)
+
+
 def forget(run: str) -> None:
-    """Drop what a run keeps in this process."""
-    for key in [key for key in _kept if key[0] == run]:
-        del _kept[key]
+    """Drop what a run keeps in this process, for good."""
+    _ended.add(run)
+    _drop(run, 0)
 
 
 class RemoteState(NamedTuple):
@@ -136,8 +151,9 @@ class RemoteGibbs:
         return state.mean_direction, state.concentration
 
     def forget(self) -> None:
-        """Drop the utilities that workers keep."""
-        self.parts.client.run(forget, self.run)
+        """Drop the utilities that workers keep; a cluster that is gone keeps none."""
+        with suppress(OSError):
+            self.parts.client.run(forget, self.run, on_error="ignore")
 
     def _sweep(self, history: Array) -> list[Array]:
         """Return the sums of groups (chains, groups, n) of every part after the last sweep of a history."""
