@@ -129,6 +129,16 @@ def test_bad_rows_are_named_by_file_and_row_or_left_out(tmp_path: Path) -> None:
     assert len(sp.StoredObservations(folder, skip_bad=True).load()) == 599
 
 
+def test_a_folder_without_a_good_row_is_refused_by_all_that_read_it(tmp_path: Path) -> None:
+    with_a_file_of_no_use(tmp_path, market(20), "bad")
+    for name in ("part-0", "part-2"):
+        (tmp_path / f"{name}.parquet").unlink()
+    stored = sp.StoredObservations(tmp_path, skip_bad=True)
+    for read_fn in (stored.load, lambda: sp.log_mass(stored, [1.0, 0.0, 0.0], 1.0)):
+        with pytest.raises(sp.UnreadableData, match="every observation breaks a rule"):
+            read_fn()
+
+
 def test_other_folders_are_refused_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(sp.UnreadableData, match=r"holds no \.parquet file"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 import stochpref as sp
 from stochpref import cluster
+from stochpref.engines import for_blocks
 from stochpref.likelihood import maximise_likelihood, maximise_streamed
 from stochpref.mass.exact import observed_information, sum_log_mass, sum_with_information
 from stochpref.mass.loglikelihood import ThreadedLogLikelihood
@@ -182,6 +185,27 @@ def test_a_stored_fit_does_not_depend_on_threads(
         monkeypatch.setenv("STOCHPREF_NUM_THREADS", threads)
         fits.append(sp.fit_maximum_likelihood(stored))
     assert np.array_equal(fits[0].h, fits[1].h)
+
+
+def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    monkeypatch.setenv("STOCHPREF_NUM_THREADS", "2")
+    for_blocks(lambda start, stop: None, 4, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking a process with threads
+        child = get_context("fork").Process(target=for_blocks, args=(lambda start, stop: None, 4, 1))
+        child.start()
+    child.join(10)
+    child.kill()
+    assert child.exitcode == 0
+
+
+def test_a_sample_of_all_rows_has_no_error(streamed: StreamedLogLikelihood, observations: sp.Observations) -> None:
+    for n_rows in (1, 40):
+        regions = sp.Regions.of(observations[:n_rows])
+        around = AnchoredLogLikelihood(H, sum_with_information(regions, H), regions, n_rows)
+        assert around.standard_error(1.1 * H) == 0.0
 
 
 def test_gibbs_does_not_pretend_that_memory_holds_all(stored: sp.StoredObservations) -> None:

@@ -166,12 +166,14 @@ class AnchoredLogLikelihood:
 
     def standard_error(self, h: Array, *, tolerance: float = 1e-10) -> float:
         """Return the standard error of `value` at h, less that at the anchor, from the spread over batches."""
+        if len(self.sample) == self.n_rows:
+            return 0.0
         step = h - self.anchor
         rests = []
         for batch in self.batches:
             known = sum_with_information(batch, self.anchor, tolerance=tolerance)
             rests.append(_value(batch, h, tolerance) - _series(known, step))
-        share_left = max(1.0 - len(self.sample) / self.n_rows, 0.0)
+        share_left = 1.0 - len(self.sample) / self.n_rows
         return self.scale * float(np.sqrt(len(rests) * share_left) * np.std(rests, ddof=1))
 
     def _value_from(self, sampled: float, h: Array, tolerance: float) -> float:

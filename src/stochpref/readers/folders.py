@@ -111,10 +111,19 @@ class StoredObservations:
         return f"<StoredObservations: {len(self):,} observations of {self.n_goods} goods in {self.folder}>"
 
     def blocks(self) -> Iterator[Observations]:
-        """Yield the observations in order, at most 65,536 at a time; what breaks a rule is refused, or left out."""
+        """Yield the observations in order, at most 65,536 at a time; what breaks a rule is refused, or left out.
+
+        Raises
+        ------
+        UnreadableData : none is left.
+        """
+        n_blocks = 0
         for part in self.parts:
             for _, observations in self.read(part):
+                n_blocks += 1
                 yield observations
+        if n_blocks == 0:
+            raise UnreadableData(f"{self.folder}: every observation breaks a rule; read one of its files to see which")
 
     def read(self, part: StoredPart) -> Iterator[tuple[int, Observations]]:
         """Yield the observations of a part in blocks, each with the number of its first row in the file."""
@@ -126,10 +135,8 @@ class StoredObservations:
 
     def load(self) -> Observations:
         """Return all observations, in memory."""
-        blocks = list(self.blocks())
-        if not blocks:
-            raise UnreadableData(f"{self.folder}: every observation breaks a rule; read one of its files to see which")
-        return blocks[0].concat(*blocks[1:])
+        first, *others = self.blocks()
+        return first.concat(*others)
 
 
 def as_observations(source: Any) -> Observations | StoredObservations:
