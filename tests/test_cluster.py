@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import stochpref as sp
 from stochpref import cluster, engines
@@ -165,6 +166,8 @@ def test_masses_and_samplers_on_a_cluster(observations: sp.Observations, client:
     found, gradient = sp.log_mass(regions, H / kappa, kappa, gradient=True, engine=client)
     assert np.array_equal(found, wanted)
     assert np.array_equal(gradient, slopes)
+    nothing, none = sp.log_mass(regions.rows(0, 0), H / kappa, kappa, gradient=True, engine=client)
+    assert (nothing.shape, none.shape) == ((0,), (0, 3))
     settings = {"sampler": "importance", "n_draws": 40, "n_effective": 0, "random_state": 4}
     np.testing.assert_allclose(
         draws(fitted(observations[:300], client, **settings)),
@@ -184,6 +187,61 @@ def test_conflicts_are_counted_in_blocks_on_workers(client: Any) -> None:
     assert here.upper_bound_ == there.upper_bound_
     with pytest.raises(sp.InvalidArgument, match=r"cpu, dask or a distributed\.Client"):
         sp.CommonUtility(engine="jax").fit(crowd)
+
+
+def test_a_client_is_shared_by_clones(observations: sp.Observations, client: Any) -> None:
+    for model in (sp.HeterogeneousUtility(engine=client, n_draws=7), sp.CommonUtility(engine=client)):
+        twin = clone(model)
+        assert twin is not model
+        assert {k: v for k, v in twin.get_params().items() if k != "engine"} == {
+            k: v for k, v in model.get_params().items() if k != "engine"
+        }
+        assert twin.engine is model.engine is client
+
+
+def test_tasks_in_this_process_leave_its_threads_alone(
+    observations: sp.Observations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STOCHPREF_NUM_THREADS", raising=False)
+    with distributed.Client(processes=False, n_workers=1, dashboard_address=None) as inside:
+        parts = spread(sp.Regions.of(observations), inside)
+        assert set(parts.map(lambda regions: engines.n_threads())) == {1}
+    assert "STOCHPREF_NUM_THREADS" not in os.environ
+    assert engines.n_threads() == len(os.sched_getaffinity(0))
+
+
+def test_log_masses_of_a_folder_start_one_cluster(
+    observations: sp.Observations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started_here: list[Any] = []
+    usual = distributed.LocalCluster
+    monkeypatch.setattr(
+        distributed, "LocalCluster", lambda *a, **k: started_here.append(usual(*a, **k)) or started_here[-1]
+    )
+    monkeypatch.setenv("STOCHPREF_NUM_THREADS", "1")
+    for k in range(3):
+        sp.write_observations(observations[100 * k : 100 * k + 100], tmp_path / f"{k}.parquet", layout="wide")
+    found = sp.log_mass(tmp_path, H / np.linalg.norm(H), 3.0, engine="dask")
+    assert np.array_equal(found, sp.log_mass(tmp_path, H / np.linalg.norm(H), 3.0))
+    assert len(started_here) == 1
+
+
+def test_a_bad_file_is_read_once(observations: sp.Observations, client: Any, tmp_path: Path) -> None:
+    class Counted:
+        """A client that keeps the retries it is asked for."""
+
+        asked: list[int] = []  # noqa: RUF012
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(client, name)
+
+        def submit(self, *arguments: Any, retries: int = 0, **options: Any) -> Any:
+            self.asked.append(retries)
+            return client.submit(*arguments, retries=retries, **options)
+
+    sp.write_observations(observations[:20], tmp_path / "a.parquet", layout="wide")
+    cluster.on_workers(sp.StoredObservations(tmp_path), Counted(), degenerate="refuse", seed=0)
+    assert set(Counted.asked) == {0}
 
 
 def test_a_local_cluster_is_started_and_ended(observations: sp.Observations) -> None:

@@ -9,7 +9,6 @@ the number of workers nor their deaths change a result.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.engines import GROUP, connect, is_cluster
+from stochpref.engines import GROUP, connect, is_cluster, one_of_many
 from stochpref.observations import Observations
 from stochpref.parts import (
     KEPT,
@@ -75,9 +74,8 @@ class ClusterParts:
 
 
 def _apply(function: Callable[..., Any], packed: PackedRegions, *arguments: Any) -> Any:
-    # A worker runs as many tasks at once as it has threads: each task is to use one.
-    os.environ.setdefault("STOCHPREF_NUM_THREADS", "1")
-    return function(packed.unpack(), *arguments)
+    with one_of_many():  # a worker runs as many tasks at once as it has threads
+        return function(packed.unpack(), *arguments)
 
 
 def on_workers(
@@ -86,9 +84,9 @@ def on_workers(
     """Let workers read stored observations and keep their regions; parameters as `on_disk`."""
     check_degenerate(degenerate)
     wanted = pick_rows([part.n_rows for part in stored.parts], KEPT, seed)
+    # No retries: a file that is bad stays so, and every attempt would print its error.
     read = [
-        client.submit(_encode, stored, part, degenerate, wanted[k], pure=False, retries=_RETRIES)
-        for k, part in enumerate(stored.parts)
+        client.submit(_encode, stored, part, degenerate, wanted[k], pure=False) for k, part in enumerate(stored.parts)
     ]
     notes = []
     for future in [client.submit(itemgetter(1), found, pure=False) for found in read]:
@@ -104,8 +102,8 @@ def on_workers(
 def _encode(
     stored: StoredObservations, part: StoredPart, degenerate: str, wanted: NDArray[np.int64]
 ) -> tuple[PackedRegions, Note]:
-    os.environ.setdefault("STOCHPREF_NUM_THREADS", "1")
-    return encode_part(stored, part, degenerate, wanted)
+    with one_of_many():
+        return encode_part(stored, part, degenerate, wanted)
 
 
 def spread(regions: Regions, client: Any) -> ClusterParts:

@@ -11,6 +11,7 @@ workers (`connect`; what they do is in `cluster`).
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -61,17 +62,36 @@ def _compiled(function: Function, liberties: set[str], **options: bool) -> Funct
     return cast(Function, compiler(function))
 
 
+_here = threading.local()
+
+
+@contextmanager
+def one_of_many() -> Iterator[None]:
+    """Use one thread here unless ``STOCHPREF_NUM_THREADS`` says otherwise: other threads have tasks of their own."""
+    _here.is_one_of_many = True
+    try:
+        yield
+    finally:
+        _here.is_one_of_many = False
+
+
 def n_threads() -> int:
     """Return the number of threads: ``STOCHPREF_NUM_THREADS`` if set, else the cores this process may use."""
     stated = os.environ.get("STOCHPREF_NUM_THREADS", "")
     if stated.isdigit() and int(stated) > 0:
         return int(stated)
+    if getattr(_here, "is_one_of_many", False):
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 @lru_cache(maxsize=4)
 def _pool(size: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(size, thread_name_prefix="stochpref")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child that waited for them would hang
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def for_blocks(kernel: Callable[[int, int], object], n_rows: int, block: int) -> None:

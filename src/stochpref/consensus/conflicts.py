@@ -161,10 +161,14 @@ def count_conflicts(packed: Packed, client: Any = None) -> NDArray[np.int64]:
     n_rows = packed.pivot.shape[0]
     total, lock = np.zeros(n_rows, np.int64), Lock()
     if client is not None:
+        from distributed import as_completed  # noqa: PLC0415
+
         everywhere = client.submit(_as_it_is, packed, pure=False)
         starts = list(range(0, n_rows, _CLUSTER_BLOCK))
-        for counts in client.gather(client.map(_count_rows, [everywhere] * len(starts), starts, pure=False)):
-            total += counts
+        counted = client.map(_count_rows, [everywhere] * len(starts), starts, pure=False)
+        for future in as_completed(counted, loop=client.loop):  # one by one: together they are T numbers a block
+            total += future.result()
+            future.release()
         return total
 
     def block(start: int, stop: int) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.bessel import log_normaliser, mean_resultant_length
 from stochpref.classification import ABOVE, ABSENT, BELOW, DEGENERATE, TIGHT
-from stochpref.engines import GROUP, compiled, for_blocks
+from stochpref.engines import GROUP, compiled, connect, for_blocks
 from stochpref.errors import InvalidArgument
 from stochpref.mass.integrator import Scratch, make_scratch, observation_mass
 from stochpref.mass.monte_carlo import cloud_log_mass, sampled_log_mass
@@ -308,11 +308,11 @@ def log_mass(
     if engine != "cpu" and method != "exact":
         raise InvalidArgument(f"engine={engine!r} computes exact masses only; received method={method!r}")
 
-    def of_block(block: Regions) -> Masses:
-        if engine != "cpu":
+    def of_block(block: Regions, place: Any) -> Masses:
+        if place != "cpu":
             from stochpref.mass.loglikelihood import engine_log_mass  # noqa: PLC0415  (it imports this module)
 
-            return engine_log_mass(block, h, tolerance, engine, gradient=gradient)
+            return engine_log_mass(block, h, tolerance, place, gradient=gradient)
         if method == "exact":
             return exact_log_mass(block, h, gradient=gradient, tolerance=tolerance)
         if rng is None:
@@ -321,11 +321,12 @@ def log_mass(
         sample = estimator(block, h, n_draws=n_draws, rng=rng)
         return Masses(sample.log_mass, sample.error, sample.mean - _law(h, tolerance).mean if gradient else None)
 
-    if isinstance(source, Regions):
-        masses = of_block(source)
-    else:
-        blocks = source.blocks() if isinstance(source, StoredObservations) else [source]
-        masses = _joined([of_block(Regions.of(block)) for block in blocks])
+    with connect(engine) as place:
+        if isinstance(source, Regions):
+            masses = of_block(source, place)
+        else:
+            blocks = source.blocks() if isinstance(source, StoredObservations) else [source]
+            masses = _joined([of_block(Regions.of(block), place) for block in blocks])
     if full:
         return masses
     return (masses.log_mass, masses.gradient) if masses.gradient is not None else masses.log_mass

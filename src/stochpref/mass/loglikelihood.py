@@ -125,7 +125,10 @@ def log_likelihood_of(regions: Regions, engine: str = "cpu") -> LogLikelihood:
 
 def engine_log_mass(regions: Regions, h: Array, tolerance: float, engine: Any, *, gradient: bool) -> Masses:
     """Return the mass of every region, computed on a device or a cluster."""
-    if check_engine(engine) == "jax":
+    name = check_engine(engine)
+    if len(regions) == 0:
+        return exact_log_mass(regions, h, gradient=gradient, tolerance=tolerance)
+    if name == "jax":
         masses = Masses(*_on_device(regions).rows(h, tolerance=tolerance))
         return masses if gradient else masses._replace(gradient=None)
     with connect(engine) as client:

@@ -14,7 +14,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
@@ -32,7 +31,7 @@ from stochpref.engines import connect, is_cluster
 from stochpref.errors import InvalidArgument
 from stochpref.fits import as_setting, write_fit
 from stochpref.mass.exact import exact_log_mass
-from stochpref.models.shared import check_observations, generator, in_order, predict_bundles, reporting
+from stochpref.models.shared import Estimator, check_observations, generator, in_order, predict_bundles, reporting
 from stochpref.observations import Menus, Observations
 from stochpref.parts import data_hash
 from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
@@ -46,7 +45,7 @@ UTILITY_FILE: Final = "utility.json"
 DATA_FILE: Final = "observations.nc"
 
 
-class CommonUtility(BaseEstimator):  # type: ignore[misc]
+class CommonUtility(Estimator):
     """The utility that explains most observations, all customers but the odd ones sharing it.
 
     Parameters

@@ -13,7 +13,6 @@ from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
@@ -30,7 +29,15 @@ from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
 from stochpref.fits import as_setting, write_fit
 from stochpref.laws import check_rng
 from stochpref.mass.exact import exact_log_mass
-from stochpref.models.shared import as_menus, check_observations, generator, in_order, predict_bundles, progress
+from stochpref.models.shared import (
+    Estimator,
+    as_menus,
+    check_observations,
+    generator,
+    in_order,
+    predict_bundles,
+    progress,
+)
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import SAMPLERS, Choice, choose_sampler
@@ -66,7 +73,7 @@ _PURCHASES: Final = 2e7  # simulated for a call of `demand`, shared out over dra
 _CUSTOMER_DRAWS: Final = 100
 
 
-class HeterogeneousUtility(BaseEstimator):  # type: ignore[misc]
+class HeterogeneousUtility(Estimator):
     """The posterior of the von Mises–Fisher law of customers' utilities, exact likelihood, uniform prior.
 
     Parameters

@@ -4,18 +4,31 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from stochpref.choice import choose
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Menus, Observations
 
 Array = NDArray[np.float64]
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator with an engine, which clones share: the client of a cluster cannot be copied."""
+
+    engine: Any
+
+    def __sklearn_clone__(self) -> Self:
+        bare = copy.copy(self)
+        bare.engine = "cpu"
+        return BaseEstimator.__sklearn_clone__(bare).set_params(engine=self.engine)
 
 
 def check_observations(observations: object) -> None:
