@@ -188,6 +188,8 @@ def test_predict_calls_menus_as_the_file_does(good_file):
         (("predict", "fit", "purchases.csv", "--out", "fit"), "fit is a folder; name a file"),
         (("fit", "purchases.csv", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
         (("fit", "purchases.csv", "--model", "common", "--out", "x", "--odd", "fit"), "--odd: fit is a folder"),
+        (("fit", "purchases.csv", "--out", "x", "--single-precision"), "is for folders of Parquet files"),
+        (("fit", "sub.csv", "--model", "common", "--out", "x"), "a folder is fitted by --model heterogeneous"),
         (("split", "purchases.csv", "--out", "a.csv", "--held-out", "sub.csv"), "--held-out: sub.csv is a folder"),
         (("design", "menus", "--goods", "2", "--budget", "1", "--out", "fit"), "fit is a folder; name a file"),
         (("demo", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),

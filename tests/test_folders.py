@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-import io
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,8 @@ import pytest
 
 import stochpref as sp
 from stochpref import parts
+from stochpref.classification import ABSENT
+from stochpref.fits import read_fit, write_fit
 from stochpref.parts import PackedRegions, encode_part, on_disk, pick_rows, sample_rows
 from stochpref.readers import folders
 
@@ -36,6 +38,11 @@ def store(folder: Path, observations: sp.Observations, n_files: int = 3) -> Path
 def with_ice(table: pa.Table) -> pa.Table:
     table = table.append_column("price_ice", table["price_tea"])
     return table.append_column("quantity_ice", table["quantity_tea"])
+
+
+def with_dates(table: pa.Table) -> pa.Table:
+    dates = pa.array(np.zeros(len(table), np.int64)).cast(pa.timestamp("ms"))
+    return table.set_column(table.column_names.index("budget"), "budget", dates)
 
 
 def same(first: sp.Observations, second: sp.Observations) -> bool:
@@ -65,6 +72,14 @@ def test_rows_are_cut_into_parts_within_and_across_row_groups(tmp_path: Path, mo
     assert max(part.n_rows for part in stored.parts) <= 70
     assert [part.n_rows for part in stored.parts[:3]] == [70, 70, 40]
     assert same(stored.load(), observations)
+
+
+def test_files_are_written_in_row_groups_that_are_read_at_once(tmp_path: Path) -> None:
+    seen = market(10)
+    many = seen[np.arange(folders.PART + 10) % 10]
+    sp.write_observations(many, tmp_path / "a.parquet", layout="wide")
+    footer = pq.ParquetFile(tmp_path / "a.parquet").metadata
+    assert [footer.row_group(k).num_rows for k in range(footer.num_row_groups)] == [folders.PART, 10]
 
 
 def test_columns_are_mapped_and_goods_put_in_order(tmp_path: Path) -> None:
@@ -107,6 +122,7 @@ def test_a_damaged_page_is_named(tmp_path: Path) -> None:
         (lambda table: table.drop_columns(["price_cake", "quantity_cake"]), "'cake' is missing"),
         (with_ice, "'ice' is not among them"),
         (lambda table: table.drop_columns(["budget"]), "no column 'budget'"),
+        (with_dates, "column 'budget' must hold numbers; it holds timestamp"),
     ],
 )  # fmt: skip
 def test_a_schema_that_changes_is_refused(tmp_path: Path, change, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -170,11 +186,21 @@ def test_packing_keeps_everything(n_goods: int, rng: np.random.Generator) -> Non
         assert np.array_equal(getattr(back, name), getattr(regions, name)), name
     rough = PackedRegions.of(regions, single_precision=True)
     assert rough.slope.nbytes * 2 == regions.slope.nbytes
-    assert np.abs(rough.unpack().slope / regions.slope - 1).max() < 1e-7
+    shared = rough.unpack().slope / regions.slope * np.where(regions.side == ABSENT, np.nan, 1.0)
+    assert (np.nanmax(shared, axis=1) / np.nanmin(shared, axis=1) - 1).max() < 2e-7
 
 
 def test_single_precision_changes_log_masses_by_parts_in_ten_million(rng: np.random.Generator) -> None:
     regions = sp.Regions.of(market(300))
+    rough = PackedRegions.of(regions, single_precision=True).unpack()
+    mean = np.array([0.8, 0.6, 0.0])
+    assert np.abs(sp.log_mass(regions, mean, 4.0) - sp.log_mass(rough, mean, 4.0)).max() < 1e-6
+
+
+@pytest.mark.parametrize("currency", [1e-46, 1e39])
+def test_single_precision_takes_prices_of_any_size(currency: float) -> None:
+    seen = market(100)
+    regions = sp.Regions.of(sp.Observations(seen.prices * currency, seen.budgets * currency, seen.bundles))
     rough = PackedRegions.of(regions, single_precision=True).unpack()
     mean = np.array([0.8, 0.6, 0.0])
     assert np.abs(sp.log_mass(regions, mean, 4.0) - sp.log_mass(rough, mean, 4.0)).max() < 1e-6
@@ -249,20 +275,66 @@ def test_a_file_without_a_usable_row_is_no_part(tmp_path: Path, how: str) -> Non
     assert np.array_equal(sides, sp.Regions.of(observations).side)
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full(io.BytesIO):
-        def write(self, _: bytes) -> int:
-            raise OSError(errno.ENOSPC, "No space left on device")
+@contextmanager
+def small_disk(n_bytes: int) -> Iterator[None]:
+    """Let no file grow beyond a size, as a full disk does not."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
-    file = Full()
-    monkeypatch.setattr(parts.tempfile, "TemporaryFile", lambda **_: file)
-    stored = sp.StoredObservations(store(tmp_path / "data", market()))
-    with (
-        pytest.raises(sp.StochprefError, match=r"no room for the working copy.*TMPDIR"),
-        on_disk(stored, degenerate="refuse", seed=0),
-    ):
-        pass
-    assert file.closed
+
+def test_no_room_for_the_working_copy_is_said_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts.tempfile, "tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    folder = store(tmp_path / "data", market())
+    for rough, advice in ((False, "--single-precision"), (True, "another disk$")):
+        stored = sp.StoredObservations(folder, single_precision=rough)
+        with (
+            small_disk(4000),
+            pytest.raises(sp.StochprefError, match=rf"(?s)scratch: no room.*,\d00 bytes;.*TMPDIR.*{advice}"),
+            on_disk(stored, degenerate="refuse", seed=0),
+        ):
+            pass
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["purchases.csv", "purchases.parquet"])
+def test_a_full_disk_is_said_and_the_file_is_as_it_was(tmp_path: Path, name: str) -> None:
+    few = market(5)
+    sp.write_observations(few, tmp_path / name)
+    with small_disk(8000), pytest.raises(sp.StochprefError, match=rf"{name}: cannot be written: .*make room"):
+        sp.write_observations(market(), tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert same(sp.read_observations(tmp_path / name), few)
+
+
+def test_a_full_disk_leaves_no_half_of_a_fit(tmp_path: Path) -> None:
+    def written(where: str, n_bytes: int) -> None:
+        write_fit(tmp_path / where, header, {"first.nc": bytes(n_bytes), "second.nc": bytes(n_bytes + 1)})
+
+    header = {"model": "common", "version": "0", "settings": {}, "seed": 0, "data": {}}
+    written("fit", 100)
+    for where in ("fit", "new/fit"):
+        with small_disk(1000), pytest.raises(sp.StochprefError, match=rf"{where}/second\.nc: cannot be written"):
+            written(where, 1000)
+    assert [path.name for path in tmp_path.iterdir()] == ["fit"]
+    assert read_fit(tmp_path / "fit").parts == {"first.nc": bytes(100), "second.nc": bytes(101)}
+
+
+def test_a_full_disk_is_said_of_models_and_pages(tmp_path: Path) -> None:
+    model = sp.CommonUtility(random_state=0).fit(market(50))
+    sp.write_report(model, tmp_path / "page.html")  # and compiles what it needs, which goes to files too
+    with small_disk(5000), pytest.raises(sp.StochprefError, match=r"observations\.nc: cannot be written"):
+        model.save(tmp_path / "new" / "fit")
+    with small_disk(5000), pytest.raises(sp.StochprefError, match=r"page\.html: cannot be written"):
+        sp.write_report(model, tmp_path / "new" / "page.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_a_file_that_vanishes_meanwhile_is_named(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A saved fit is a folder: ``fit.json`` says what it is and how it was made, files beside it hold what was learned.
 
-Only JSON and arrays, never pickles: a fit can be opened by other programs, and opening one runs no code. The parts are
-written first and ``fit.json`` last, with their hashes, so a folder is a whole fit or none.
+Only JSON and arrays, never pickles: a fit can be opened by other programs, and opening one runs no code. Files are all
+written before one takes its place, ``fit.json`` last, with the hashes of others, so a folder is a whole fit or none.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+from contextlib import ExitStack
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,7 +20,7 @@ import numpy as np
 
 from stochpref.engines import is_cluster
 from stochpref.errors import InvalidArgument, UnreadableData
-from stochpref.readers.writing import replacing
+from stochpref.readers.writing import made, replacing
 
 FORMAT: Final = 1
 HEADER: Final = "fit.json"
@@ -45,15 +46,15 @@ def write_fit(folder: str | Path, header: dict[str, Any], parts: dict[str, Any])
     parts : file name -> content: bytes, or anything that JSON can hold.
     """
     home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
-    hashes = {}
-    for name, content in parts.items():
-        text = content if isinstance(content, bytes) else _as_json(content)
-        hashes[name] = hashlib.sha256(text).hexdigest()
-        with replacing(home / name) as stream:
+    texts = {name: content if isinstance(content, bytes) else _as_json(content) for name, content in parts.items()}
+    hashes = {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}
+    first = {HEADER: _as_json({"format": FORMAT, **header, "files": hashes})}
+    with made(home), ExitStack() as stack:
+        # All are written before any takes its place, and they do so in reverse: the header last.
+        for name, text in (first | texts).items():
+            stream = stack.enter_context(replacing(home / name))
             stream.write(text)
-    with replacing(home / HEADER) as stream:
-        stream.write(_as_json({"format": FORMAT, **header, "files": hashes}))
+            stream.flush()
 
 
 def read_fit(folder: str | Path) -> SavedFit:

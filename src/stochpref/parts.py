@@ -9,19 +9,18 @@ regions; parts are always added in order, so results do not depend on who comput
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.classification import AT, DEGENERATE, PIVOT
-from stochpref.errors import InvalidObservations, StochprefError, describe_rows
+from stochpref.classification import ABSENT, AT, DEGENERATE, PIVOT
+from stochpref.errors import InvalidObservations, StochprefError, describe_rows, is_full
 from stochpref.observations import Observations
 from stochpref.readers.folders import StoredObservations, StoredPart
 from stochpref.regions import Regions, check_degenerate
@@ -43,8 +42,8 @@ class PackedRegions:
     """Regions in little space, none degenerate.
 
     codes : (T, ⌈(n + 1) / 4⌉) two bits for each side, and for the kind after the last.
-    slope : (T, n) prices, float64 or float32.
-    price_scale : as in `Regions`.
+    slope : (T, n) prices, float64; or float32, in units of the row's largest.
+    price_scale : as in `Regions`; 1 where each row has units of its own.
     """
 
     codes: NDArray[np.uint8]
@@ -59,8 +58,12 @@ class PackedRegions:
         fields[:, :n] = regions.side & 3
         fields[:, n] = regions.kind_code
         codes = np.bitwise_or.reduce(fields.reshape(n_rows, code_width(n), 4) << _SHIFTS, axis=2)
-        slope = regions.slope.astype(np.float32) if single_precision else np.ascontiguousarray(regions.slope)
-        return cls(codes, slope, regions.price_scale)
+        if not single_precision:
+            return cls(codes, np.ascontiguousarray(regions.slope), regions.price_scale)
+        # Only ratios of a row's prices matter; in units of the largest none overflows.
+        largest = np.max(regions.slope, axis=1, keepdims=True, initial=0.0, where=regions.side != ABSENT)
+        slope = np.where(regions.side == ABSENT, 1.0, regions.slope / np.where(largest > 0, largest, 1.0))
+        return cls(codes, slope.astype(np.float32), 1.0)
 
     @classmethod
     def join(cls, packed: Sequence[PackedRegions], n_goods: int) -> PackedRegions:
@@ -240,12 +243,15 @@ def _write(file: IO[bytes], packed: PackedRegions, stored: StoredObservations) -
         file.write(packed.slope.tobytes())
         file.flush()
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if not is_full(error):
             raise
+        with suppress(OSError):  # or what is left in its buffer would be tried again, and fail, in place of the message
+            file.close()
         needed = len(stored) * (code_width(stored.n_goods) + stored.n_goods * (4 if stored.single_precision else 8))
+        halve = "" if stored.single_precision else ", or halve it with single_precision=True (--single-precision)"
         raise StochprefError(
-            f"{tempfile.gettempdir()}: no room for the working copy of {stored.folder}, about {needed / 1e9:.1f} GB; "
-            "make room, point the environment variable TMPDIR to another disk, or halve it with single_precision=True"
+            f"{tempfile.gettempdir()}: no room for the working copy of {stored.folder}, {needed:,} bytes; make room, "
+            f"or point the environment variable TMPDIR to another disk{halve}"
         ) from None
 
 

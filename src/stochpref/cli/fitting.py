@@ -121,6 +121,9 @@ def fit(
     budget: Annotated[Budget, typer.Option(help="As in check.")] = Budget.stated,
     cap: Annotated[float, typer.Option(help="As in check.")] = 1.0,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="As in check.")] = False,
+    single_precision: Annotated[
+        bool, typer.Option("--single-precision", help="A folder: 32-bit prices, for half the disk space or memory.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
 ) -> None:
     """Fit a model to purchases.
@@ -153,7 +156,7 @@ def fit(
         stray = [name for name, value in own[other].items() if value is not None]
         if stray:
             raise InvalidArgument(f"{stray[0]} belongs to --model {other.value}; this fit is of model {model.value}")
-        from stochpref.readers import StoredObservations, scan  # noqa: PLC0415
+        from stochpref.readers import scan  # noqa: PLC0415
 
         settings = {
             "sampler": sampler.value if sampler else None, "n_chains": chains, "n_draws": draws,
@@ -163,18 +166,15 @@ def fit(
         given = {name: value for name, value in settings.items() if value is not None}
         reading: dict[str, Any] = {"columns": columns(column or []), "budget": budget.value, "caps": cap}
         if file.is_dir():
-            if model is Model.common:
-                raise InvalidArgument(
-                    f"{file}: a folder is fitted by --model heterogeneous; --model common compares every two purchases "
-                    "and takes one file"
-                )
-            stored = StoredObservations(file, skip_bad=skip_bad, **reading)
+            stored = _stored(file, model, skip_bad=skip_bad, single_precision=single_precision, **reading)
             ready_folder(out)
             fitted = _fit_heterogeneous(stored, given, out, degenerate, seed)
             _report_fit(fitted, out, seed, as_json)
             if require_converged and not fitted.is_converged_:
                 sys.exit(3)
             return
+        if single_precision:
+            raise InvalidArgument(f"--single-precision is for folders of Parquet files; {file} is not a folder")
         found = scan(file, layout=layout.value, **reading)
         data = found.accept(skip_bad=skip_bad)
         ready_folder(out)
@@ -201,6 +201,17 @@ def fit(
             failed = require_converged and not fitted.is_converged_
     if failed:
         sys.exit(3)
+
+
+def _stored(folder: Path, model: Model, **reading: Any) -> StoredObservations:
+    from stochpref.readers import StoredObservations  # noqa: PLC0415
+
+    if model is Model.common:
+        raise InvalidArgument(
+            f"{folder}: a folder is fitted by --model heterogeneous; --model common compares every two purchases "
+            "and takes one file"
+        )
+    return StoredObservations(folder, **reading)
 
 
 def _report_fit(fitted: HeterogeneousUtility, out: Path, seed: int, as_json: bool) -> None:

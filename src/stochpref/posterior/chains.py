@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from stochpref.errors import InvalidArgument
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
 from stochpref.posterior.kernels import Sampler
-from stochpref.readers.writing import replacing
+from stochpref.readers.writing import made, replacing
 
 Array = NDArray[np.float64]
 ReportFn = Callable[[int, int, str], None]
@@ -215,10 +215,9 @@ def _digest(fingerprint: dict[str, Any]) -> str:
 
 def _save(path: Path, fingerprint: dict[str, Any], state: Any, iteration: int, record: _Record, goal: int) -> None:
     """Write the run so far; the file appears whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     kept = {f"draw.{name}": values[:, : record.n] for name, values in record.arrays.items()}
     content = {f"state.{name}": values for name, values in state._asdict().items()} | kept
-    with replacing(path) as stream:
+    with made(path.parent), replacing(path) as stream:
         np.savez(stream, fingerprint=_digest(fingerprint), iteration=iteration, n_draws=record.n, goal=goal, **content)
 
 

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
+import io
 from typing import Any
 
 import numpy as np
@@ -85,23 +84,15 @@ def thinned(tree: xr.DataTree, most: int) -> tuple[Array, Array, slice]:
 
 
 def to_bytes(tree: xr.DataTree) -> bytes:
-    """Return a NetCDF file of the tree, compressed."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "posterior.nc"
-        encoding = {
-            f"/{group}": {
-                name: {"zlib": True, "complevel": 4} for name, values in node.data_vars.items() if values.size
-            }
-            for group, node in tree.children.items()
-        }
-        tree.to_netcdf(path, engine="h5netcdf", encoding=encoding)
-        return path.read_bytes()
+    """Return a NetCDF file of the tree, compressed; made in memory, since HDF5 crashes where a disk is full."""
+    encoding = {
+        f"/{group}": {name: {"zlib": True, "complevel": 4} for name, values in node.data_vars.items() if values.size}
+        for group, node in tree.children.items()
+    }
+    return bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
 
 
 def from_bytes(content: bytes) -> xr.DataTree:
     """Return the tree of a NetCDF file, in memory."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "posterior.nc"
-        path.write_bytes(content)
-        with xr.open_datatree(path, engine="h5netcdf") as tree:
-            return tree.load().copy(deep=True)
+    with xr.open_datatree(io.BytesIO(content), engine="h5netcdf") as tree:
+        return tree.load().copy(deep=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 from uuid import uuid4
@@ -17,8 +17,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, StochprefError, is_full
 from stochpref.observations import Menus, Observations
+from stochpref.readers.folders import PART
 from stochpref.readers.mapping import LAYOUTS, check_choice
 from stochpref.readers.tables import suffix_of
 
@@ -41,6 +42,7 @@ def write_observations(observations: Observations, path: str | os.PathLike[str],
     Raises
     ------
     InvalidArgument : the suffix or the layout is not one of these, or a name is one that text cannot hold.
+    StochprefError : the disk is full.
     """
     if not isinstance(observations, Observations):
         raise InvalidArgument(f"observations must be Observations; received {type(observations).__name__}")
@@ -69,14 +71,41 @@ def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "lo
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that takes the place of ``path`` at the end, or vanishes if anything goes wrong."""
+    """Open a temporary file that takes the place of ``path`` at the end, or vanishes if anything goes wrong.
+
+    Raises
+    ------
+    StochprefError : the disk is full.
+    """
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
     try:
         with temporary.open("xb") as file:
             yield file
+            file.flush()
         temporary.replace(path)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        raise StochprefError(
+            f"{path}: cannot be written: {error.strerror or error}; nothing was changed; make room, or choose another "
+            "disk"
+        ) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def made(folder: Path) -> Iterator[None]:
+    """Make a folder, and those it is in, as needed; remove them again if anything goes wrong and they are empty."""
+    new = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for place in new:
+            with suppress(OSError):
+                place.rmdir()
+        raise
 
 
 def _check_names(observations: Observations) -> None:
@@ -128,7 +157,7 @@ def _write_csv(table: Any, file: BinaryIO) -> None:
 
 
 def _write_parquet(table: Any, file: BinaryIO) -> None:
-    pq.write_table(table, file)
+    pq.write_table(table, file, row_group_size=PART)  # a row group is what readers hold in memory
 
 
 _ARRANGEMENTS: Final = {"long": _arrange_long, "wide": _arrange_wide}

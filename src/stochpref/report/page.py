@@ -12,7 +12,7 @@ from pathlib import Path
 from stochpref import __version__
 from stochpref.errors import InvalidArgument
 from stochpref.models import CommonUtility, HeterogeneousUtility
-from stochpref.readers.writing import replacing
+from stochpref.readers.writing import made, replacing
 from stochpref.report.content import N_ROWS, posterior_content, safe_json, shared_content, shorten, utility_content
 from stochpref.report.pictures import common_pictures, posterior_pictures, utility_pictures
 from stochpref.report.reading import read_posterior, read_utility
@@ -41,8 +41,7 @@ def write_report(model: HeterogeneousUtility | CommonUtility, path: str | Path, 
             f"{' not fitted' if isinstance(model, HeterogeneousUtility | CommonUtility) else ''}; call fit first"
         )
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(target) as stream:
+    with made(target.parent), replacing(target) as stream:
         stream.write(render(model, title).encode())
     return target
 
