@@ -93,6 +93,29 @@ def test_a_worker_that_dies_changes_nothing(observations: sp.Observations) -> No
     assert np.array_equal(before[1], after[1])
 
 
+def test_a_worker_that_dies_while_the_likelihood_is_maximised_changes_nothing(
+    observations: sp.Observations, tmp_path: Path
+) -> None:
+    for k in range(5):
+        sp.write_observations(observations[300 * k : 300 * (k + 1)], tmp_path / f"{k}.parquet", layout="wide")
+    with started(2) as workers, distributed.Client(workers) as client:
+        pids = set(client.run(os.getpid).values())
+        killed: list[int] = []
+
+        def kill_one(done: int, total: int, word: str) -> None:
+            if done < total and not word.startswith("reading") and not killed:
+                killed.append(min(pids))
+                os.kill(killed[0], signal.SIGKILL)
+
+        found = sp.fit_maximum_likelihood(tmp_path, engine=client, report=kill_one)
+        assert killed
+        assert killed[0] not in client.run(os.getpid).values()
+        wanted = sp.fit_maximum_likelihood(tmp_path, engine=client)
+    assert np.array_equal(found.h, wanted.h)
+    assert np.array_equal(found.covariance, wanted.covariance)
+    assert found.n_evaluations == wanted.n_evaluations
+
+
 def kept_here() -> int:
     return len(remote._kept)
 
