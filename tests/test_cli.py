@@ -143,6 +143,7 @@ def test_fit_says_how_degenerate_observations_are_left_out(tmp_path):
         refused = run_process("fit", path, "--model", model, "--out", tmp_path / model)
         assert refused.returncode == 2
         assert "--degenerate drop" in refused.stderr
+        assert not (tmp_path / model).exists()
         assert "in the file: row 4 (observation b)" in refused.stderr
     assert (
         run_process("fit", path, "--model", "common", "--out", tmp_path / "fit", "--degenerate", "drop").returncode == 0

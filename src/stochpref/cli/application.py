@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -131,6 +131,19 @@ def ready_folder(folder: Path, option: str = "--out") -> None:
         raise InvalidArgument(f"{option}: {folder} cannot be made: {error.strerror}; choose another place") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidArgument(f"{option}: {folder} may not be written to; choose another place")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Make the folder of --out, as `ready_folder` does; remove it again if nothing has come of it."""
+    is_new = not folder.exists()
+    ready_folder(folder)
+    try:
+        yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
 
 
 def ready_file(file: Path, option: str = "--out") -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,8 +23,8 @@ from stochpref.cli.application import (
     app,
     columns,
     exit_codes,
+    new_folder,
     ready_file,
-    ready_folder,
     warnings_to_stderr,
     without_nan,
 )
@@ -140,7 +140,7 @@ def fit(
       stochpref fit purchases.csv --model common --out fit/ --odd odd.csv
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
     """  # noqa: D301
-    with exit_codes():
+    with exit_codes(), ExitStack() as stack:
         own: dict[Model, dict[str, Any]] = {
             Model.heterogeneous: {
                 "--sampler": sampler, "--chains": chains, "--draws": draws, "--effective": effective,
@@ -167,7 +167,7 @@ def fit(
         reading: dict[str, Any] = {"columns": columns(column or []), "budget": budget.value, "caps": cap}
         if file.is_dir():
             stored = _stored(file, model, skip_bad=skip_bad, single_precision=single_precision, **reading)
-            ready_folder(out)
+            stack.enter_context(new_folder(out))
             fitted = _fit_heterogeneous(stored, given, out, degenerate, seed)
             _report_fit(fitted, out, seed, as_json)
             if require_converged and not fitted.is_converged_:
@@ -177,7 +177,7 @@ def fit(
             raise InvalidArgument(f"--single-precision is for folders of Parquet files; {file} is not a folder")
         found = scan(file, layout=layout.value, **reading)
         data = found.accept(skip_bad=skip_bad)
-        ready_folder(out)
+        stack.enter_context(new_folder(out))
         if odd is not None:
             ready_file(odd, "--odd")
         if model is Model.common:
