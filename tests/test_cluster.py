@@ -145,6 +145,12 @@ def test_gibbs_on_a_cluster_agrees_with_the_exact_likelihood(observations: sp.Ob
     assert np.all(shift < 5 * spread_out / np.sqrt(n_effective))
 
 
+def test_fits_are_saved_and_loaded_beside_a_cluster(observations: sp.Observations, client: Any, tmp_path: Path) -> None:
+    model = fitted(observations[:200], client, **GIBBS)
+    model.save(tmp_path)
+    assert np.array_equal(draws(sp.load_fit(tmp_path)), draws(model))
+
+
 def test_files_are_read_by_the_workers(
     observations: sp.Observations, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -89,7 +92,20 @@ def to_bytes(tree: xr.DataTree) -> bytes:
         f"/{group}": {name: {"zlib": True, "complevel": 4} for name, values in node.data_vars.items() if values.size}
         for group, node in tree.children.items()
     }
-    return bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
+    with _without_cluster():
+        return bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
+
+
+@contextmanager
+def _without_cluster() -> Iterator[None]:
+    """Keep xarray from asking the cluster of a `distributed.Client`, if there is one, for a lock on a nameless file."""
+    if "distributed" not in sys.modules:
+        yield
+        return
+    import dask  # noqa: PLC0415
+
+    with dask.config.set(scheduler="synchronous"):
+        yield
 
 
 def from_bytes(content: bytes) -> xr.DataTree:
