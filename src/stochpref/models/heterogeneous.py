@@ -180,11 +180,8 @@ class HeterogeneousUtility(Estimator):
             self.data_hash_, self.likelihood_error_ = located.data_hash, located.likelihood_error
             choice = choose_sampler(self.sampler, located.target, key, plan, self.metropolis)
             draws, found = self._draw(choice, plan, key)
-        attributes = {
-            "version": __version__,
-            "sampler": self.sampler_,
-            "seed": -1 if self.seed_ is None else self.seed_,
-        }
+        seed = -1 if self.seed_ is None else self.seed_
+        attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}
         self.posterior_ = as_tree(draws, located.shown, attributes)
         self._conclude(found, prior)
         self._warn()
@@ -211,9 +208,8 @@ class HeterogeneousUtility(Estimator):
             )  # fmt: skip
         if choice.instead_fn is not None and run.status == "hopeless":
             return self._draw(choice.instead_fn(run.diagnostics), plan, key)
-        self.sampler_, self.reason_, self.status_, self.seconds_ = (
-            choice.sampler.name, choice.reason, run.status, run.seconds,
-        )  # fmt: skip
+        self.sampler_, self.reason_ = choice.sampler.name, choice.reason
+        self.status_, self.seconds_ = run.status, run.seconds
         return choice.finish_fn(run.draws), run.diagnostics
 
     def _plan(self) -> Plan:
@@ -497,8 +493,7 @@ class HeterogeneousUtility(Estimator):
         model.n_features_in_ = len(model.goods_)
         model.n_observations_, model.n_dropped_ = int(header["data"]["n_observations"]), int(learned["n_dropped"])
         model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
-        model.sampler_, model.reason_ = learned["sampler"], learned["reason"]
-        model.status_, model.seconds_ = learned["status"], float(learned["seconds"])
-        model.likelihood_error_ = float(learned.get("likelihood_error", 0.0))
+        model.sampler_, model.reason_, model.status_ = learned["sampler"], learned["reason"], learned["status"]
+        model.seconds_, model.likelihood_error_ = float(learned["seconds"]), float(learned.get("likelihood_error", 0.0))
         model._conclude(Diagnostics.restore(learned["diagnostics"]), Prior(*learned["bounds"]))
         return model
