@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
@@ -140,7 +142,7 @@ def test_few_groups_have_processes_of_their_own(
     data, labels = market
     asked: list[int] = []
 
-    def run(function: Any, tasks: Any, n_processes: int) -> Any:
+    def run(function: Any, tasks: Any, n_processes: int, **_: Any) -> Any:
         asked.append(n_processes)
         return enumerate(map(function, tasks))
 
@@ -148,6 +150,32 @@ def test_few_groups_have_processes_of_their_own(
     for jobs in (1, 2, 8):
         sp.fit_groups(sp.CommonUtility(random_state=0), data, labels, jobs=jobs)
     assert asked == [2, 3]
+
+
+SCRIPT = """
+import numpy as np
+import stochpref as sp
+
+print("run")
+def flat(mu, kappa): return 0.0
+data = sp.simulate(
+    sp.VonMisesFisher(np.array([0.8, 0.6]), 5.0), sp.MenuLaw("uniform"), 60, rng=np.random.default_rng(0)
+)
+model = sp.HeterogeneousUtility(sampler="gibbs", n_draws=50, n_effective=0, random_state=0, prior={prior})
+print(len(sp.fit_groups(model, data, [t % 2 for t in range(60)], jobs=2).failures), "failed")
+"""
+
+
+def test_a_script_need_not_guard_what_it_runs(tmp_path: Path) -> None:
+    """Unless the model needs what the script defines, and then the script is told."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(prior="None"))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=300)
+    assert done.stdout.split("\n")[:2] == ["run", "0 failed"], done.stderr
+    script.write_text(SCRIPT.format(prior="flat"))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 1
+    assert 'if __name__ == "__main__"' in done.stderr
 
 
 def test_a_generator_decides_the_fits(market: tuple[sp.Observations, list[str]]) -> None:

@@ -120,8 +120,8 @@ def fit_groups(
     model : settings for all groups, not fitted itself. An integer `random_state` makes all fits reproducible.
     groups : a label for each observation, or "customers" for their customer labels.
     jobs : processes, each on one thread, or as many as there are groups if those are fewer; None for all cores. With
-        one, groups are fitted in this process, on all threads. A script that asks for more must guard what it runs
-        with ``if __name__ == "__main__":``.
+        one, groups are fitted in this process, on all threads. A script whose own functions the model uses, such as a
+        prior, must guard what it runs with ``if __name__ == "__main__":``.
     folder : where to save every fit, under the group's number; None to keep the table only.
     report : told of groups done and groups in all.
 
@@ -206,14 +206,15 @@ def _run(tasks: Sequence[_Task], n_processes: int) -> Generator[tuple[int, Group
     if n_processes <= 1:
         yield from enumerate(map(_fit_one, tasks))
         return
-    _check_can_travel(tasks[0].model)
-    for number, found in run_in_processes(_fit_one, tasks, n_processes):
+    needs_main = b"__main__" in _as_sent(tasks[0].model)
+    for number, found in run_in_processes(_fit_one, tasks, n_processes, needs_main=needs_main):
         yield number, _failed(tasks[number], found.reason) if isinstance(found, Lost) else found
 
 
-def _check_can_travel(model: Model) -> None:
+def _as_sent(model: Model) -> bytes:
+    """Return the model as other processes receive it."""
     try:
-        pickle.dumps(model)
+        return pickle.dumps(model)
     except Exception as error:  # whatever a user's objects raise
         raise InvalidArgument(
             f"model must be one that can be sent to other processes: {error}; define its functions in a module, or "

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import wait
@@ -38,10 +39,11 @@ class _Helper:
     number: int | None = None
 
     @classmethod
-    def start(cls, function: Callable[[Any], Any]) -> _Helper:
+    def start(cls, function: Callable[[Any], Any], needs_main: bool) -> _Helper:
         line, far_end = _spawning.Pipe()
         process = _spawning.Process(target=_serve, args=(function, far_end), daemon=True)
-        process.start()
+        with nullcontext() if needs_main else _nameless_main():
+            process.start()
         far_end.close()  # so that the line ends when the process does
         return cls(process, line)
 
@@ -66,8 +68,24 @@ class _Helper:
         self.line.close()
 
 
+@contextmanager
+def _nameless_main() -> Iterator[None]:
+    """Keep new processes from running the user's script again, which would start processes in turn without end."""
+    main = sys.modules["__main__"]
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    main.__spec__ = None
+    if file is not None:
+        del main.__file__
+    try:
+        yield
+    finally:
+        main.__spec__ = spec
+        if file is not None:
+            main.__file__ = file
+
+
 def run_in_processes(
-    function: Callable[[Any], Any], tasks: Sequence[Any], n_processes: int
+    function: Callable[[Any], Any], tasks: Sequence[Any], n_processes: int, *, needs_main: bool
 ) -> Iterator[tuple[int, Any]]:
     """Yield the number of each task and function(task), or `Lost`, as they finish; processes end with the iterator.
 
@@ -76,6 +94,7 @@ def run_in_processes(
     function : importable; it lets no exception out.
     tasks : that can be pickled.
     n_processes : at once, each on one thread.
+    needs_main : whether tasks refer to what the user's script defines; it must then guard what it runs.
     """
     waiting = deque(range(len(tasks)))
     helpers: dict[Any, _Helper] = {}
@@ -83,7 +102,7 @@ def run_in_processes(
         while waiting or helpers:
             n_idle = sum(helper.number is None for helper in helpers.values())
             for _ in range(min(n_processes - len(helpers), len(waiting) - n_idle)):
-                helper = _Helper.start(function)
+                helper = _Helper.start(function, needs_main)
                 helpers[helper.line] = helper
             for line in wait(list(helpers)):
                 helper = helpers[line]
