@@ -109,6 +109,47 @@ def test_a_converged_fit_says_so():
     assert "Do the chains agree?" not in found.text  # weights, not chains
 
 
+def segments() -> sp.Observations:
+    """Two kinds of customers who want the opposite: no law around one direction buys as they do."""
+    rng, tastes = np.random.default_rng(0), np.array([[1.0, 0.2, -0.8, 0.1], [-0.8, 0.3, 1.0, 0.1]])
+    laws = [sp.VonMisesFisher(taste / np.linalg.norm(taste), 60.0) for taste in tastes]
+    one, other = (sp.simulate(law, sp.MenuLaw("uniform"), 200, rng=rng) for law in laws)
+    return one.concat(other)
+
+
+def test_a_law_that_does_not_buy_as_customers_did_is_not_called_trustworthy():
+    model = sp.HeterogeneousUtility(sampler="importance", n_draws=200, n_effective=200, random_state=0).fit(segments())
+    assert model.is_converged_
+    assert model.is_identified_
+    found = content.posterior_content(model, read_posterior(model))
+    assert found["headline"] == "The draws can be trusted, but the model does not buy as customers did."
+    assert found["status"] == "bad"
+
+
+def test_one_utility_that_leaves_many_odd_or_misses_shares_has_no_tick():
+    model = sp.CommonUtility(random_state=0).fit(segments())
+    found = content.utility_content(model, read_utility(model))
+    assert found["status"] == "bad"
+    odd, misses = (
+        next(point for point in found["points"] if words in point.text)
+        for words in ("% of the purchases are odd", "It misses how often a good is bought by up to")
+    )
+    assert (odd.status, misses.status) == ("bad", "bad")
+    assert "customers may differ: fit the other model" in odd.text
+
+
+def test_basket_sizes_count_in_the_check():
+    """A check whose shares are right and whose basket sizes are not."""
+    fine = read_posterior(posterior(5)).check
+    fine = fine._replace(share_lower=fine.share, share_upper=fine.share)
+    right = fine._replace(size_lower=fine.size, size_upper=fine.size)
+    wrong = right._replace(size_lower=fine.size + 0.2, size_upper=fine.size + 0.2)
+    assert [point.status for point in content.check_points(right)] == ["good"]
+    assert [point.status for point in content.check_points(wrong)] == ["good", "bad"]
+    one = wrong._replace(n_replicates=1)
+    assert "different goods in the basket by up to 20.0 percentage points" in content.check_points(one)[-1].text
+
+
 def test_nothing_is_loaded_and_only_our_script_may_run():
     text = rendered(posterior(3))
     found = Page(text)

@@ -58,8 +58,21 @@ class PredictiveCheck(NamedTuple):
     @property
     def largest_miss(self) -> float:
         """Largest distance of an observed share from its interval."""
-        outside = np.maximum(self.share_lower - self.share, self.share - self.share_upper)
-        return float(np.nanmax(outside, initial=0.0))
+        return _farthest(self.share, self.share_lower, self.share_upper)
+
+    @property
+    def n_sizes_inside(self) -> int:
+        """Number of basket sizes whose observed share lies in its interval."""
+        return int(np.sum((self.size >= self.size_lower - 1e-9) & (self.size <= self.size_upper + 1e-9)))
+
+    @property
+    def largest_size_miss(self) -> float:
+        """Largest distance of the share of a basket size from its interval."""
+        return _farthest(self.size, self.size_lower, self.size_upper)
+
+
+def _farthest(observed: Array, lower: Array, upper: Array) -> float:
+    return float(np.nanmax(np.maximum(lower - observed, observed - upper), initial=0.0))
 
 
 def check_posterior(

@@ -20,6 +20,7 @@ from stochpref.audit import KIND_MEANING
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.posterior.diagnostics import RHAT_LIMIT
 from stochpref.posterior.summary import HeterogeneousSummary
+from stochpref.report.checking import PredictiveCheck
 from stochpref.report.reading import Reading
 
 Array = NDArray[np.float64]
@@ -29,6 +30,7 @@ _N_ODD: Final = 50  # odd observations explained
 _NAME: Final = 60  # characters of a name
 _ENOUGH: Final = 0.75  # of the goods within their 90 % intervals: fewer by chance is rare
 _CLOSE: Final = 0.05  # a share missed by less does not change a decision
+_MANY_ODD: Final = 0.2  # a share of odd purchases beyond which one utility is a poor account of them
 # Control characters, and the marks that change the direction of writing: a letter knows its own.
 _UNFIT: Final = dict.fromkeys(
     (*range(32), *range(127, 160), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " "
@@ -76,27 +78,23 @@ def posterior_content(model: HeterogeneousUtility, reading: Reading) -> dict[str
     """Return the words of a posterior: verdict, key figures, diagnostics."""
     summary = model.summary()
     convergence, *identification = summary.verdict
-    headlines = {
-        (True, True): "The fit can be trusted, and the data say what customers want.",
-        (True, False): "The draws can be trusted, but the data leave something open.",
-        (False, True): "Not yet: the draws have not converged.",
-        (False, False): "Not yet: the draws have not converged, and the data leave something open.",
-    }
+    checks = check_points(reading.check)
+    is_fitting = all(point.status != "bad" for point in checks)
     trust = [
         Point("good" if summary.is_converged else "bad", _sentence(convergence)),
         *(Point("good" if summary.is_identified else "bad", _sentence(line)) for line in identification),
     ]
     points = [
         *trust,
+        *checks,
         *_wanted_points(reading),
         Point("note", _alike_sentence(summary)),
-        _check_point(reading),
         *_data_points(reading),
     ]
-    is_fine = summary.is_converged and summary.is_identified
+    is_fine = summary.is_converged and summary.is_identified and is_fitting
     return {
         "model": "Customers who differ",
-        "headline": headlines[summary.is_converged, summary.is_identified],
+        "headline": _headline(summary.is_converged, summary.is_identified, is_fitting),
         "status": "good" if is_fine else "bad",
         "points": points,
         "tiles": [
@@ -126,18 +124,22 @@ def utility_content(model: CommonUtility, reading: Reading) -> dict[str, Any]:
         if model.is_optimal_
         else f"No utility explains more than {model.upper_bound_:,}; whether one explains as many is open."
     )
+    is_many = model.corruption_ > _MANY_ODD
     odd = f"{100 * model.corruption_:.1f} % of the purchases are odd (95 % interval {low:.1f} to {high:.1f} %)."
+    advice = " So many say that customers may differ: fit the other model (--model heterogeneous)." if is_many else ""
+    checks = check_points(reading.check)
     points = [
         Point("good" if model.is_optimal_ else "note", proof),
-        Point("good" if model.corruption_ < 0.5 else "bad", odd),
+        Point("bad" if is_many else "good", odd + advice),
+        *checks,
         *_wanted_points(reading),
-        _check_point(reading, model.corruption_),
         *_data_points(reading),
     ]
+    is_fitting = not is_many and all(point.status != "bad" for point in checks)
     return {
         "model": "One common utility, some odd customers",
-        "headline": f"One utility explains {model.n_consistent_:,} of {n_used:,} purchases ({share:.1f} %).",
-        "status": "good" if model.is_optimal_ and model.corruption_ < 0.5 else "bad",
+        "headline": f"One utility explains {'only ' if is_many else ''}{model.n_consistent_:,} of {n_used:,} purchases ({share:.1f} %).",
+        "status": "good" if model.is_optimal_ and is_fitting else "bad",
         "points": points,
         "tiles": [
             (f"{model.n_observations_:,}", "purchases"),
@@ -150,6 +152,16 @@ def utility_content(model: CommonUtility, reading: Reading) -> dict[str, Any]:
         "steps": list(model.steps_),
         **_odd_rows(model),
     }
+
+
+def _headline(is_converged: bool, is_identified: bool, is_fitting: bool) -> str:
+    if not is_converged:
+        return f"Not yet: the draws have not converged{'' if is_identified else ', and the data leave something open'}."
+    if not is_fitting:
+        return "The draws can be trusted, but the model does not buy as customers did."
+    if not is_identified:
+        return "The draws can be trusted, but the data leave something open."
+    return "The fit can be trusted, and the data say what customers want."
 
 
 def _sentence(text: str) -> str:
@@ -182,21 +194,37 @@ def _wanted_points(reading: Reading) -> list[Point]:
     return points
 
 
-def _check_point(reading: Reading, allowance: float = 0.0) -> Point:
-    """Return what the predictive check says; misses up to an allowance, or too small to matter, do not count."""
-    check = reading.check
+def check_points(check: PredictiveCheck) -> list[Point]:
+    """Return what the predictive check says of shares and, where they are off, of basket sizes."""
     if check.n_checked == 0:
-        return Point("note", "No good was ever on offer: there is nothing to compare with.")
-    miss = f"{100 * check.largest_miss:.1f} percentage points"
-    is_fine = check.largest_miss <= max(_CLOSE, allowance)
-    if check.n_replicates == 1:
-        return Point("good" if is_fine else "bad", f"It buys each good as often as customers did, to within {miss}.")
-    most = f"; the largest miss is {miss}" if check.n_inside < check.n_checked else ""
+        return [Point("note", "No good was ever on offer: there is nothing to compare with.")]
+    is_posterior = check.n_replicates > 1
+    points = [(_posterior_check if is_posterior else _utility_check)(check)]
+    if not _fits(check.n_sizes_inside, len(check.size), check.largest_size_miss, is_posterior):
+        miss = f"{100 * check.largest_size_miss:.1f} percentage points"
+        points.append(Point("bad", f"It misses the number of different goods in the basket by up to {miss}."))
+    return points
+
+
+def _fits(n_inside: int, n_checked: int, miss: float, has_intervals: bool) -> bool:
+    """Return whether predictions are close, or, where they have intervals, enough of those hold what was observed."""
+    return miss <= _CLOSE or (has_intervals and n_inside >= _ENOUGH * n_checked)
+
+
+def _posterior_check(check: PredictiveCheck) -> Point:
+    miss = f"; the largest miss is {100 * check.largest_miss:.1f} percentage points"
     return Point(
-        "good" if is_fine or check.n_inside >= _ENOUGH * check.n_checked else "bad",
+        "good" if _fits(check.n_inside, check.n_checked, check.largest_miss, True) else "bad",
         f"The model buys as customers did for {check.n_inside:,} of {check.n_checked:,} goods (observed share within "
-        f"its 90 % interval){most}.",
+        f"its 90 % interval){miss if check.n_inside < check.n_checked else ''}.",
     )
+
+
+def _utility_check(check: PredictiveCheck) -> Point:
+    miss = f"{100 * check.largest_miss:.1f} percentage points"
+    if _fits(check.n_inside, check.n_checked, check.largest_miss, False):
+        return Point("good", f"It buys each good as often as customers did, to within {miss}.")
+    return Point("bad", f"It misses how often a good is bought by up to {miss}.")
 
 
 def _data_points(reading: Reading) -> list[Point]:
