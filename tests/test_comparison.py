@@ -84,6 +84,25 @@ def test_leave_one_out_is_paired_only_on_the_same_data(
     found = sp.compare_fits({"free": fits["posterior"], "alike": alike, "other": other})  # type: ignore[dict-item]
     assert [(d.other, d.measure) for d in found.differences] == [("alike", "leave-one-out")]
     assert "free is better than alike" in str(found)
+    (warning,) = found.warnings
+    assert warning.startswith("free and other learned from different data")
+    assert f"! {warning}" in str(found)
+    assert found.as_dict()["warnings"] == [warning]
+
+
+def test_held_out_purchases_that_were_learned_from_are_counted(
+    fits: dict[str, object], differing: tuple[sp.Observations, sp.Observations]
+) -> None:
+    learn, fresh = differing
+    assert sp.compare_fits(fits, fresh).warnings == ()  # type: ignore[arg-type]
+    turned = [2, 0, 3, 1]  # columns in another order are still the same purchases
+    again = learn[:30].concat(fresh)
+    again = sp.Observations(
+        again.prices[:, turned], again.budgets, again.bundles[:, turned], goods=[again.goods[i] for i in turned]
+    )
+    warnings = sp.compare_fits(fits, again).warnings  # type: ignore[arg-type]
+    for name, warning in zip(fits, warnings, strict=True):
+        assert warning.startswith(f"30 of 130 held-out observations equal ones that {name} learned from")
 
 
 def test_one_fit_is_refused(fits: dict[str, object]) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument
 from stochpref.models import CommonUtility, HeterogeneousUtility
-from stochpref.models.shared import check_observations, in_order
+from stochpref.models.shared import check_observations, in_order, over_goods
 from stochpref.observations import Observations
 from stochpref.posterior.results import observations_of
 from stochpref.prediction import consistency
@@ -73,11 +73,13 @@ class Comparison:
     fits : scores of each.
     differences : of the first fit and each other one, where both score the same observations.
     n_held_out : observations held out; 0 for none.
+    warnings : what makes scores of these fits hard to compare.
     """
 
     fits: tuple[FitScores, ...]
     differences: tuple[Difference, ...]
     n_held_out: int
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, as JSON can hold them."""
@@ -86,7 +88,12 @@ class Comparison:
             for name in ("loo", "held_out"):
                 fit[name] = None if fit[name] is None else fit[name]._asdict()
         differences = [difference._asdict() for difference in self.differences]
-        return {"fits": fits, "differences": differences, "n_held_out": self.n_held_out}
+        return {
+            "fits": fits,
+            "differences": differences,
+            "n_held_out": self.n_held_out,
+            "warnings": list(self.warnings),
+        }
 
     def __repr__(self) -> str:
         return str(self)
@@ -104,6 +111,7 @@ class Comparison:
                 line += f"{_shown(fit.held_out):>20}{100 * fit.held_out_explained:>9.1f} %"
             lines.append(line)
         lines += ["", *(_verdict(self.fits[0].name, difference) for difference in self.differences)]
+        lines += ["", *(f"! {warning}" for warning in self.warnings)]
         return "\n".join(lines).rstrip()
 
 
@@ -146,7 +154,39 @@ def compare_fits(fits: Mapping[str, Fit], held_out: Observations | None = None) 
             if theirs is not None and is_paired:
                 with np.errstate(invalid="ignore"):
                     differences.append(Difference(other, measure, *_estimate(mine - theirs)))
-    return Comparison(scores, tuple(differences), 0 if held_out is None else len(held_out))
+    return Comparison(
+        scores, tuple(differences), 0 if held_out is None else len(held_out), tuple(_warnings(fits, held_out))
+    )
+
+
+def _warnings(fits: Mapping[str, Fit], held_out: Observations | None) -> list[str]:
+    """Return a line for each other fit that learned from other data, and for each that knows purchases held out."""
+    first, *others = fits
+    found = [
+        f"{first} and {other} learned from different data: what they explain of it, and their leave-one-out scores, "
+        "cannot be compared; fit both to the same file"
+        for other in others
+        if fits[other].data_hash_ != fits[first].data_hash_
+    ]
+    for name, model in fits.items() if held_out is not None else ():
+        assert held_out is not None
+        count = _n_known(held_out, model)
+        if count:
+            found.append(
+                f"{count:,} of {len(held_out):,} held-out observations equal ones that {name} learned from: if they "
+                "are the same purchases, its score is too good; split the table first, and fit the part to learn from"
+            )
+    return found
+
+
+def _n_known(held_out: Observations, model: Fit) -> int:
+    """Return how many observations are, number for number, among those that a fit learned from (and keeps)."""
+    asked, learned = (
+        np.column_stack([data.prices, data.budgets, data.bundles, data.caps])
+        for data in (over_goods(held_out, model.goods_), model.observations_)
+    )
+    known = {row.tobytes() for row in learned}
+    return sum(row.tobytes() in known for row in asked)
 
 
 def _pointwise(model: Fit, held_out: Observations | None) -> dict[str, Array]:

@@ -29,15 +29,7 @@ from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
 from stochpref.fits import as_setting, write_fit
 from stochpref.laws import check_rng
 from stochpref.mass.exact import exact_log_mass
-from stochpref.models.shared import (
-    Estimator,
-    as_menus,
-    check_observations,
-    generator,
-    in_order,
-    predict_bundles,
-    progress,
-)
+from stochpref.models.shared import Estimator, as_menus, generator, in_order, over_goods, predict_bundles, progress
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import SAMPLERS, Choice, choose_sampler
@@ -419,19 +411,7 @@ class HeterogeneousUtility(Estimator):
         check_is_fitted(self)
         if observations is None:
             return self.observations_
-        check_observations(observations)
-        if observations.goods == self.goods_:
-            return observations
-        in_order(np.arange(len(self.goods_)), self.goods_, observations.goods)  # refuses unknown goods
-        place = {name: i for i, name in enumerate(observations.goods)}
-        prices = np.full((len(observations), len(self.goods_)), np.inf)
-        bundles, caps = np.zeros_like(prices), np.ones_like(prices)
-        for i, name in enumerate(self.goods_):
-            if name in place:
-                prices[:, i] = observations.prices[:, place[name]]
-                bundles[:, i] = observations.bundles[:, place[name]]
-                caps[:, i] = observations.caps[:, place[name]]
-        return Observations(prices, observations.budgets, bundles, goods=self.goods_, caps=caps)
+        return over_goods(observations, self.goods_)
 
     def summary(self) -> HeterogeneousSummary:
         """Return what was learned and how far to trust it, printable."""

@@ -67,6 +67,19 @@ def in_order(values: NDArray[Any], known: tuple[str, ...], goods: tuple[str, ...
     return values[..., [place[name] for name in goods]]
 
 
+def over_goods(observations: Observations, known: tuple[str, ...]) -> Observations:
+    """Return observations over the known goods, in their order: one they lack is not on offer, others are refused."""
+    check_observations(observations)
+    if observations.goods == known:
+        return observations
+    places = in_order(np.arange(len(known)), known, observations.goods)
+    prices = np.full((len(observations), len(known)), np.inf)
+    bundles, caps = np.zeros_like(prices), np.ones_like(prices)
+    for whole, part in ((prices, observations.prices), (bundles, observations.bundles), (caps, observations.caps)):
+        whole[:, places] = part
+    return Observations(prices, observations.budgets, bundles, goods=known, caps=caps)
+
+
 def _check_budgets(menus: Menus | ArrayLike, budgets: ArrayLike | None) -> None:
     """Refuse menus with budgets beside them, and prices without."""
     if isinstance(menus, Menus) and budgets is not None:

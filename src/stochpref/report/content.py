@@ -125,6 +125,7 @@ def utility_content(model: CommonUtility, reading: Reading) -> dict[str, Any]:
         else f"No utility explains more than {model.upper_bound_:,}; whether one explains as many is open."
     )
     is_many = model.corruption_ > _MANY_ODD
+    only = "only " if is_many else ""
     odd = f"{100 * model.corruption_:.1f} % of the purchases are odd (95 % interval {low:.1f} to {high:.1f} %)."
     advice = " So many say that customers may differ: fit the other model (--model heterogeneous)." if is_many else ""
     checks = check_points(reading.check)
@@ -138,7 +139,7 @@ def utility_content(model: CommonUtility, reading: Reading) -> dict[str, Any]:
     is_fitting = not is_many and all(point.status != "bad" for point in checks)
     return {
         "model": "One common utility, some odd customers",
-        "headline": f"One utility explains {'only ' if is_many else ''}{model.n_consistent_:,} of {n_used:,} purchases ({share:.1f} %).",
+        "headline": f"One utility explains {only}{model.n_consistent_:,} of {n_used:,} purchases ({share:.1f} %).",
         "status": "good" if model.is_optimal_ and is_fitting else "bad",
         "points": points,
         "tiles": [
