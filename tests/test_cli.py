@@ -180,7 +180,7 @@ def test_predict_calls_menus_as_the_file_does(good_file):
         (("simulate", "--out", "x.csv", "--goods", "1"), "--goods"),
         (("simulate", "--out", "x.csv", "--concentration", "-1"), "concentration"),
         (("simulate", "--out", "x.csv", "--model", "common", "--corruption", "2"), "corruption"),
-        (("simulate", "--out", "x.xlsx"), "suffix"),
+        (("simulate", "--out", "x.xlsx"), "must end in .csv or .parquet"),
         (("simulate", "--out", "purchases.csv/x.csv"), "purchases.csv is a file; name a folder"),
         (("simulate", "--out", "purchases.csv/y/x.csv"), "choose another place"),
         (("summary", "fitt"), "did you mean fit?"),
@@ -193,6 +193,22 @@ def test_predict_calls_menus_as_the_file_does(good_file):
         (("fit", "sub.csv", "--model", "common", "--out", "x"), "a folder is fitted by --model heterogeneous"),
         (("split", "purchases.csv", "--out", "a.csv", "--held-out", "sub.csv"), "--held-out: sub.csv is a folder"),
         (("design", "menus", "--goods", "2", "--budget", "1", "--out", "fit"), "fit is a folder; name a file"),
+        (("split", "purchases.csv", "--out", "./purchases.csv", "--held-out", "b.csv"), "--out: purchases.csv is read"),
+        (
+            ("split", "purchases.csv", "--out", "a.csv", "--held-out", "purchases.csv"),
+            "--held-out: purchases.csv is read",
+        ),
+        (("split", "purchases.csv", "--out", "a.csv", "--held-out", "./a.csv"), "must be two files"),
+        (
+            ("fit", "purchases.csv", "--model", "common", "--out", "x", "--odd", "purchases.csv"),
+            "--odd: purchases.csv is",
+        ),
+        (("predict", "fit", "purchases.csv", "--out", "purchases.csv"), "--out: purchases.csv is read"),
+        (("predict", "fit", "purchases.csv", "--out", "d.xlsx"), "--out must end in .csv; received d.xlsx"),
+        (("fit", "purchases.csv", "--model", "common", "--out", "x", "--odd", "o.xlsx"), "--odd must end in .csv"),
+        (("report", "fit", "--out", "purchases.csv"), "--out must end in .html or .htm; received purchases.csv"),
+        (("report", "fit", "--out", "report.pdf"), "--out must end in .html"),
+        (("design", "menus", "--goods", "2", "--out", "d.xlsx"), "--out must end in .csv or .parquet"),
         (("demo", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
         (("reproduce", "table1", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
         (("reproduce", "figure2", "--out", "purchases.csv"), "purchases.csv is a file; name a folder"),
@@ -206,8 +222,11 @@ def test_mistakes_name_the_remedy(good_file, monkeypatch, arguments, message):
     Path("sub.csv").mkdir()
     Path("fit").mkdir()
     Path("fit", "fit.json").write_text("{}")
+    before = good_file.read_text()
     shown = run(*arguments)
     assert shown.exit_code == 2
+    assert good_file.read_text() == before
+    assert not Path("x").exists()
     assert message in shown.stderr
     assert "Traceback" not in shown.output
 

@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from stochpref import __version__
 from stochpref.errors import InvalidArgument, StochprefError
 
+TABLES = (".csv", ".parquet")  # what tables are written as
 _MOST_GOODS = 10**6
 _IN_ORDER = (
     "demo", "check", "simulate", "split", "fit", "summary", "predict", "report", "compare", "design", "reproduce",
@@ -146,10 +147,22 @@ def new_folder(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-def ready_file(file: Path, option: str = "--out") -> None:
-    """Make the folder of the file that an option names, and refuse a file that cannot be written."""
+def ready_file(file: Path, option: str = "--out", *, suffixes: tuple[str, ...], source: Path | None = None) -> None:
+    """Make the folder of the file that an option names, and refuse a file that cannot, or must not, be written.
+
+    Parameters
+    ----------
+    suffixes : what is written; a file of another kind would not be what its name says.
+    source : the table that the command reads, which is the user's own.
+    """
     if file.is_dir():
-        raise InvalidArgument(f"{option}: {file} is a folder; name a file, such as {file / 'out'}{file.suffix}")
+        raise InvalidArgument(f"{option}: {file} is a folder; name a file, such as {file / 'out'}{suffixes[0]}")
+    if file.suffix.lower() not in suffixes:
+        raise InvalidArgument(
+            f"{option} must end in {' or '.join(suffixes)}; received {file}; such as {file.with_suffix(suffixes[0])}"
+        )
+    if source is not None and file.resolve() == source.resolve():
+        raise InvalidArgument(f"{option}: {file} is read by this command and would be lost; name another file")
     ready_folder(file.parent, option)
 
 

@@ -13,6 +13,7 @@ import typer
 
 from stochpref import __version__
 from stochpref.cli.application import (
+    TABLES,
     Budget,
     Layout,
     Model,
@@ -132,7 +133,7 @@ def simulate(
         from stochpref.observations import Menus  # noqa: PLC0415
         from stochpref.readers.writing import replacing, write_observations  # noqa: PLC0415
 
-        ready_file(out)
+        ready_file(out, suffixes=TABLES)
         rng, names = np.random.default_rng(seed), good_names(goods, "--goods")
         utility_law, truth = _draw_law(model, len(names), concentration, corruption, rng)
         drawn = laws.MenuLaw(law.value).sample(observations, len(names), rng=rng)
@@ -181,11 +182,11 @@ def split_purchases(
         import numpy as np  # noqa: PLC0415
 
         from stochpref.readers import scan  # noqa: PLC0415
-        from stochpref.readers.writing import check_suffix, write_observations  # noqa: PLC0415
+        from stochpref.readers.writing import write_observations  # noqa: PLC0415
 
-        for path in (out, held_out):
-            check_suffix(path)
-        if out == held_out:
+        ready_file(out, suffixes=TABLES, source=file)
+        ready_file(held_out, "--held-out", suffixes=TABLES, source=file)
+        if out.resolve() == held_out.resolve():
             raise InvalidArgument(f"--out and --held-out must be two files; received {out} twice")
         found = scan(file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap)
         data = found.accept(skip_bad=skip_bad)
@@ -194,8 +195,6 @@ def split_purchases(
             raise InvalidArgument(
                 f"--share must leave at least one of {len(data):,} observations on each side; received {share:g}"
             )
-        ready_file(out)
-        ready_file(held_out, "--held-out")
         order = np.random.default_rng(seed).permutation(len(data))
         for path, rows in ((out, np.sort(order[n_held:])), (held_out, np.sort(order[:n_held]))):
             write_observations(data[rows], path)

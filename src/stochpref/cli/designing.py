@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import app, exit_codes, good_names, ready_file, split, without_nan
+from stochpref.cli.application import TABLES, app, exit_codes, good_names, ready_file, split, without_nan
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def menus(
         from stochpref.readers.writing import write_menus  # noqa: PLC0415
 
         if out is not None:
-            ready_file(out)
+            ready_file(out, suffixes=TABLES)
         names, direction, kappa = _belief(goods, fit, concentration)
         limits = MenuLimits(
             budget=_budget(budget), lowest_price=lowest_price, highest_price=highest_price, price_step=price_step,

@@ -175,11 +175,11 @@ def fit(
             return
         if single_precision:
             raise InvalidArgument(f"--single-precision is for folders of Parquet files; {file} is not a folder")
+        if odd is not None:
+            ready_file(odd, "--odd", suffixes=(".csv",), source=file)
         found = scan(file, layout=layout.value, **reading)
         data = found.accept(skip_bad=skip_bad)
         stack.enter_context(new_folder(out))
-        if odd is not None:
-            ready_file(odd, "--odd")
         if model is Model.common:
             with _located(found):
                 robust = _fit_common(data, margin or "0", solver, centre, degenerate, seed)
@@ -318,7 +318,7 @@ def predict(
         from stochpref.readers import read_menus  # noqa: PLC0415
 
         if out is not None:
-            ready_file(out)
+            ready_file(out, suffixes=(".csv",), source=file)
         fitted = load_fit(folder)
         menus = read_menus(file, layout=layout.value, columns=columns(column or []), caps=cap, goods=fitted.goods_)
         labels, bundles = menu_labels(menus), fitted.predict(menus)

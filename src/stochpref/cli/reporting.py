@@ -34,7 +34,7 @@ def report(
         from stochpref.models import load_fit  # noqa: PLC0415
         from stochpref.report import write_report  # noqa: PLC0415
 
-        ready_file(out)
+        ready_file(out, suffixes=(".html", ".htm"))
         path = write_report(load_fit(folder), out, title=title)
         size = path.stat().st_size
         if as_json:
