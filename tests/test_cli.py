@@ -150,6 +150,23 @@ def test_fit_says_how_degenerate_observations_are_left_out(tmp_path):
     )
 
 
+def test_an_odd_purchase_has_one_name_everywhere(tmp_path):
+    path, fitted = tmp_path / "named.csv", tmp_path / "fit"
+    rows = [f"visit {t},{g},1,{int(g == ('tea' if t < 5 else 'rum'))},1" for t in range(7) for g in ("tea", "rum")]
+    path.write_text("\n".join(["observation,good,price,quantity,budget", *rows]))
+    shown = run("fit", path, "--model", "common", "--out", fitted, "--odd", tmp_path / "odd.csv")
+    assert shown.exit_code == 0, shown.output
+    assert "observation visit 5" in shown.stdout
+    assert run("summary", fitted).stdout == shown.stdout
+    assert (tmp_path / "odd.csv").read_text().splitlines()[1].startswith("visit 5,")
+    run("report", fitted, "--out", tmp_path / "r.html")
+    assert "<bdi>visit 5</bdi>" in (tmp_path / "r.html").read_text()
+    assert sp.load_fit(fitted).observations_.labels == tuple(f"visit {t}" for t in range(7))
+    run("split", path, "--out", tmp_path / "a.csv", "--held-out", tmp_path / "b.csv")
+    parts = [sp.read_observations(tmp_path / name).labels for name in ("a.csv", "b.csv")]
+    assert sorted(parts[0] + parts[1]) == sorted(f"visit {t}" for t in range(7))
+
+
 def test_predict_calls_menus_as_the_file_does(good_file):
     folder = good_file.parent
     run("fit", good_file, "--model", "common", "--out", folder / "fit")

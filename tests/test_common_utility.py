@@ -127,7 +127,7 @@ def test_contradiction_is_named() -> None:
     assert (model.n_consistent_, model.upper_bound_) == (1, 1)
     odd = int(np.flatnonzero(~model.consistent_)[0])
     assert model.excluded_by_[odd] == 1 - odd
-    assert f"observation {odd} cannot hold together with observation {1 - odd}" in str(model.summary())
+    assert f"observation {odd + 1} cannot hold together with observation {2 - odd}" in str(model.summary())
 
 
 def test_three_that_contradict_each_other_are_all_named() -> None:

@@ -33,14 +33,16 @@ def test_arrays_are_copied_frozen_and_nan_prices_become_inf() -> None:
 
 
 def test_slicing_masks_and_concat_keep_everything_together() -> None:
-    obs = observations(customers=["x", "y"], caps=[1.0, 2.0, 3.0])
+    obs = observations(customers=["x", "y"], caps=[1.0, 2.0, 3.0], labels=["mon", "tue"])
     assert len(obs[1:]) == 1
     assert obs[1:].customers == ("y",)
     np.testing.assert_array_equal(obs[np.array([False, True])].bundles, BUNDLES[1:])
     both = obs[:1].concat(obs[1:])
     for name in ("prices", "budgets", "bundles", "caps"):
         np.testing.assert_array_equal(getattr(both, name), getattr(obs, name))
-    assert both.customers == obs.customers
+    assert (both.customers, both.labels) == (obs.customers, obs.labels)
+    assert (obs[1:].name(0), observations().name(0), obs.concat(observations()).labels) == ("tue", "1", None)
+    assert obs.menus.labels == obs.labels
     menus = obs.menus
     assert isinstance(menus, sp.Menus)
     np.testing.assert_array_equal(menus[1].budgets, [4.5])

@@ -92,8 +92,9 @@ class Audit:
         warnings = []
         if self.degenerate_rows:
             warnings.append(
-                f"{_counted(len(self.degenerate_rows), 'degenerate observation')} (at {_some(self.degenerate_rows)}, "
-                "from 0): no fit uses them;\n    correct them, or leave them out: degenerate='drop' (--degenerate drop)"
+                f"{_counted(len(self.degenerate_rows), 'degenerate observation')} "
+                f"(number {_some(tuple(t + 1 for t in self.degenerate_rows))}): no fit uses them;\n"
+                "    correct them, or leave them out: degenerate='drop' (--degenerate drop)"
             )
         if self.n_nearly_spent:
             warnings.append(

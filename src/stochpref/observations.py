@@ -266,6 +266,7 @@ class Observations:
     prices, budgets, goods, caps : as in `Menus`.
     bundles : (T, n) quantities bought, between 0 and their caps.
     customers : T labels or None; a label that repeats is only a label, each observation has its own utility.
+    labels : T names of the observations or None; summaries, reports and files that are written show them.
     """
 
     prices: Array
@@ -274,6 +275,7 @@ class Observations:
     goods: tuple[str, ...]
     customers: tuple[str, ...] | None
     caps: Array
+    labels: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -284,6 +286,7 @@ class Observations:
         goods: Iterable[object] | None = None,
         customers: Iterable[object] | None = None,
         caps: ArrayLike = 1.0,
+        labels: Iterable[object] | None = None,
     ) -> None:
         a, b, c = _checked_menus(prices, budgets, caps)
         x = _as_floats(bundles, "bundles", 2)
@@ -299,6 +302,7 @@ class Observations:
             caps=_frozen(c),
             goods=_checked_goods(goods, a.shape[1]),
             customers=_checked_names(customers, a.shape[0], "customers"),
+            labels=_checked_names(labels, a.shape[0], "labels"),
         )
 
     @property
@@ -309,7 +313,11 @@ class Observations:
     @property
     def menus(self) -> Menus:
         """The menus the customers faced."""
-        return Menus(self.prices, self.budgets, goods=self.goods, caps=self.caps)
+        return Menus(self.prices, self.budgets, goods=self.goods, caps=self.caps, labels=self.labels)
+
+    def name(self, t: int) -> str:
+        """Return the label of observation t, its number from 1 where there are no labels."""
+        return str(t + 1) if self.labels is None else self.labels[t]
 
     def audit(self) -> Audit:
         """Count kinds of observation, degenerate and identical rows, repeated customers, goods never bought."""
@@ -326,16 +334,19 @@ class Observations:
                 raise InvalidArgument(
                     f"concat needs the same goods in the same order; {self.goods} against {other.goods}"
                 )
-        customers = None
-        if all(part.customers is not None for part in parts):
-            customers = [label for part in parts for label in part.customers or ()]
+
+        def joined(names: list[tuple[str, ...] | None]) -> list[str] | None:
+            known = [part for part in names if part is not None]
+            return [label for part in known for label in part] if len(known) == len(names) else None
+
         return Observations(
             np.concatenate([part.prices for part in parts]),
             np.concatenate([part.budgets for part in parts]),
             np.concatenate([part.bundles for part in parts]),
             goods=self.goods,
-            customers=customers,
+            customers=joined([part.customers for part in parts]),
             caps=np.concatenate([part.caps for part in parts]),
+            labels=joined([part.labels for part in parts]),
         )
 
     def __len__(self) -> int:
@@ -344,14 +355,14 @@ class Observations:
     def __getitem__(self, rows: Any) -> Self:
         """Return the observations picked by a slice, a mask or indices."""
         kept = _row_index(rows, len(self))
-        customers = None if self.customers is None else [self.customers[t] for t in kept]
         return type(self)(
             self.prices[kept],
             self.budgets[kept],
             self.bundles[kept],
             goods=self.goods,
-            customers=customers,
+            customers=None if self.customers is None else [self.customers[t] for t in kept],
             caps=self.caps[kept],
+            labels=None if self.labels is None else [self.labels[t] for t in kept],
         )
 
     def __repr__(self) -> str:

@@ -184,10 +184,10 @@ def fit(
             with _located(found):
                 robust = _fit_common(data, margin or "0", solver, centre, degenerate, seed)
             robust.save(out)
-            _print_fit(robust.summary(found.labels).as_dict(), str(robust.summary(found.labels)), model, seed, as_json)
+            _print_fit(robust.summary().as_dict(), str(robust.summary()), model, seed, as_json)
             typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
             if odd is not None:
-                _write_odd(robust, found.labels, odd)
+                _write_odd(robust, odd)
             if not robust.is_optimal_:
                 typer.echo(
                     f"not proven optimal: {robust.n_consistent_:,} consistent, at most {robust.upper_bound_:,}",
@@ -383,7 +383,7 @@ def _margin(text: str) -> float | str:
         return text
 
 
-def _write_odd(fitted: CommonUtility, labels: tuple[str, ...], path: Path) -> None:
+def _write_odd(fitted: CommonUtility, path: Path) -> None:
     """Write one row for each good that puts an odd observation at odds with the utility."""
     import csv  # noqa: PLC0415
     import io  # noqa: PLC0415
@@ -396,11 +396,11 @@ def _write_odd(fitted: CommonUtility, labels: tuple[str, ...], path: Path) -> No
     table = csv.writer(text, lineterminator="\n")
     fields = ("good", "bought", "expected", "worth", "threshold", "gap")
     table.writerow(["observation", "customer", "kind", "excluded_by", *fields])
-    odd = np.flatnonzero(~fitted.consistent_)
+    odd, name = np.flatnonzero(~fitted.consistent_), fitted.observations_.name
     for t in odd:
         why = fitted.explain(int(t))
-        other = " ".join(labels[s] for s in why.excluded_by)
-        start = [labels[why.observation], why.customer or "", why.kind, other]
+        other = " ".join(name(s) for s in why.excluded_by)
+        start = [name(why.observation), why.customer or "", why.kind, other]
         for item in why.at_odds:
             table.writerow([*start, *(getattr(item, field) for field in fields)])
         if not why.at_odds:

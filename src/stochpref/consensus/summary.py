@@ -18,7 +18,8 @@ class CommonSummary:
     margin : γ of the fit.
     goods : (name, utility, lower, upper) the highest utility first; the range holds 95 % of the utilities that explain
         as much, None where it was not computed.
-    odd : (observation, another that excludes it, or None), the first few.
+    odd : (name of an observation, another that excludes it, or None), the first few; a name is a number from 1 where
+        observations have no labels.
     steps : what the solver did.
     """
 
@@ -32,7 +33,7 @@ class CommonSummary:
     corruption_interval: tuple[float, float]
     margin: float
     goods: tuple[tuple[str, float, float | None, float | None], ...]
-    odd: tuple[tuple[int | str, int | str | None], ...]
+    odd: tuple[tuple[str, str | None], ...]
     steps: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -58,8 +59,7 @@ class CommonSummary:
         if len(self.goods) > 12:
             lines.append(f"    and {len(self.goods) - 12} more goods")
         if self.odd:
-            numbering = ", numbered from 0" if isinstance(self.odd[0][0], int) else ""
-            lines.append(f"  odd          the first of them{numbering}")
+            lines.append("  odd          the first of them")
         for t, other in self.odd[:5]:
             excluded = f" cannot hold together with observation {other}" if other is not None else " is odd"
             lines.append(f"    observation {t}{excluded}")

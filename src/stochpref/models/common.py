@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -244,8 +244,8 @@ class CommonUtility(Estimator):
             others = _find_excluders(regions, t, utility)
         return explain(data, regions, t, utility, self.margin_, others)
 
-    def summary(self, labels: Sequence[str] | None = None) -> CommonSummary:
-        """Return what was learned, printable; `labels` name the observations, which are numbered from 0 otherwise."""
+    def summary(self) -> CommonSummary:
+        """Return what was learned, printable; observations go by their labels, or by their numbers from 1."""
         check_is_fitted(self)
         ranges = self.utility_interval_
         goods = tuple(
@@ -257,9 +257,9 @@ class CommonUtility(Estimator):
             )
             for i in np.argsort(-self.utility_, kind="stable")
         )
-        names = range(self.n_observations_) if labels is None else labels
+        name = self.observations_.name
         odd = tuple(
-            (names[t], names[self.excluded_by_[t]] if self.excluded_by_[t] >= 0 else None)
+            (name(int(t)), name(int(self.excluded_by_[t])) if self.excluded_by_[t] >= 0 else None)
             for t in np.flatnonzero(~self.consistent_)[:100]
         )
         return CommonSummary(

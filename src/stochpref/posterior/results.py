@@ -48,6 +48,8 @@ def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
     }
     if observations.customers is not None:
         rows["customer"] = ("observation", np.array(observations.customers, dtype=object))
+    if observations.labels is not None:
+        rows["label"] = ("observation", np.array(observations.labels, dtype=object))
     constant = {
         "prices": (per_row, observations.prices),
         "budgets": ("observation", observations.budgets),
@@ -67,13 +69,17 @@ def group(tree: xr.DataTree, name: str) -> xr.Dataset:
 def observations_of(tree: xr.DataTree) -> Observations:
     """Return the observations that a tree holds."""
     constant, bundles = group(tree, "constant_data"), group(tree, "observed_data")["bundles"]
-    customers = [str(label) for label in bundles["customer"].values] if "customer" in bundles.coords else None
+
+    def names(coordinate: str) -> list[str] | None:
+        return [str(name) for name in bundles[coordinate].values] if coordinate in bundles.coords else None
+
     return Observations(
         constant["prices"].values,
         constant["budgets"].values,
         bundles.values,
         goods=[str(name) for name in bundles["good"].values],
-        customers=customers,
+        customers=names("customer"),
+        labels=names("label"),
         caps=constant["caps"].values,
     )
 

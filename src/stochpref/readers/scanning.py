@@ -61,7 +61,6 @@ class Scan:
     bad : the rows that break a rule, in order; one observation may have several.
     layout : "long", "wide" or "pabulib".
     counting : how rows are numbered, in words.
-    labels : the source's own names of the observations kept; their numbers from 1 where it has none.
     locate : position among the observations kept -> "row 7 (observation 3)"; costs a second pass over a text file.
     """
 
@@ -71,7 +70,6 @@ class Scan:
     bad: tuple[BadRow, ...]
     layout: str
     counting: str
-    labels: tuple[str, ...]
     locate: Callable[[int], str]
 
     @property
@@ -165,7 +163,6 @@ def scan_draft(draft: Draft) -> Scan:
         bad=bad,
         layout=draft.layout,
         counting=draft.counting,
-        labels=tuple(draft.labels[t] or str(t + 1) for t in kept.tolist()),
         locate=locate,
     )
 
@@ -293,6 +290,7 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
         goods=draft.goods,
         customers=customers,
         caps=draft.caps[kept],
+        labels=[draft.labels[t] or str(t + 1) for t in kept.tolist()] if any(draft.labels) else None,
     )
 
 

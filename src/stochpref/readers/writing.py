@@ -32,8 +32,8 @@ def check_suffix(path: str | os.PathLike[str]) -> str:
 def write_observations(observations: Observations, path: str | os.PathLike[str], *, layout: str = "long") -> None:
     """Write observations to a .csv or .parquet file that `read_observations` reads back exactly.
 
-    A good that is not on offer has an empty price; caps are written if any differs from 1. Observations are numbered
-    from 1. The file appears complete or not at all.
+    A good that is not on offer has an empty price; caps are written if any differs from 1. Observations keep their
+    labels, and are numbered from 1 where they have none or share some. The file appears complete or not at all.
 
     Parameters
     ----------
@@ -61,8 +61,9 @@ def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "lo
     arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", LAYOUTS[1:])]
     write_fn = _WRITERS[check_suffix(path)]
     unbought = Observations(
-        menus.prices, menus.budgets, np.zeros_like(menus.prices), goods=menus.goods, caps=menus.caps
-    )
+        menus.prices, menus.budgets, np.zeros_like(menus.prices), goods=menus.goods, caps=menus.caps,
+        labels=menus.labels,
+    )  # fmt: skip
     _check_names(unbought)
     columns = {name: values for name, values in arrange_fn(unbought).items() if not name.startswith("quantity")}
     with replacing(Path(path)) as file:
@@ -111,7 +112,7 @@ def made(folder: Path) -> Iterator[None]:
 def _check_names(observations: Observations) -> None:
     if "" in observations.goods:
         raise InvalidArgument("goods must have names, or a file cannot tell them from missing ones; received ''")
-    for name in (*observations.goods, *(observations.customers or ())):
+    for name in (*observations.goods, *(observations.customers or ()), *(observations.labels or ())):
         if "\0" in name:
             raise InvalidArgument(f"a name must not hold a zero byte, which ends a text; received {name!r}")
 
@@ -119,7 +120,7 @@ def _check_names(observations: Observations) -> None:
 def _arrange_long(observations: Observations) -> dict[str, Any]:
     n_observations, n_goods = observations.prices.shape
     index = np.repeat(np.arange(n_observations), n_goods)
-    columns: dict[str, Any] = {"observation": index + 1}
+    columns: dict[str, Any] = {"observation": _named(observations).take(pa.array(index))}
     if observations.customers is not None:
         columns["customer"] = pa.array(observations.customers, pa.string()).take(pa.array(index))
     columns["good"] = pa.array(observations.goods, pa.string()).take(
@@ -134,7 +135,7 @@ def _arrange_long(observations: Observations) -> dict[str, Any]:
 
 
 def _arrange_wide(observations: Observations) -> dict[str, Any]:
-    columns: dict[str, Any] = {"observation": np.arange(len(observations)) + 1}
+    columns: dict[str, Any] = {"observation": _named(observations)}
     if observations.customers is not None:
         columns["customer"] = pa.array(observations.customers, pa.string())
     columns["budget"] = observations.budgets
@@ -146,6 +147,14 @@ def _arrange_wide(observations: Observations) -> dict[str, Any]:
         for i, good in enumerate(observations.goods):
             columns[f"cap_{good}"] = np.ascontiguousarray(observations.caps[:, i])
     return columns
+
+
+def _named(observations: Observations) -> Any:
+    """Return a name for each observation: its label, if all have different ones, or its number from 1."""
+    labels = observations.labels
+    if labels is None or "" in labels or len(set(labels)) < len(labels):
+        return pa.array(np.arange(len(observations)) + 1)
+    return pa.array(labels, pa.string())
 
 
 def _offered(prices: NDArray[np.float64]) -> Any:
