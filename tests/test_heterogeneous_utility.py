@@ -447,6 +447,26 @@ def test_cli_summary_and_predict(folder: Path) -> None:
     assert content["labels"] == content["demand"]["labels"] == ["1", "2"]
 
 
+def test_cli_a_fit_takes_the_place_of_another_whole(folder: Path) -> None:
+    home, table = folder / "both", folder / "purchases.csv"
+    run("fit", table, "--out", home, "--draws", 100, "--effective", 100)
+    (home / "notes.txt").write_text("mine")
+    result = run("fit", table, "--out", home, "--model", "common")
+    assert "in place of a heterogeneous fit" in result.stderr
+    assert {path.name for path in home.iterdir()} == {"fit.json", "utility.json", "observations.nc", "notes.txt"}
+    (home / "observations.nc").write_text("mine now")  # not what the fit wrote: not for us to delete
+    run("fit", table, "--out", home, "--draws", 100, "--effective", 100)
+    assert {path.name for path in home.iterdir()} == {
+        "fit.json", "posterior.nc", "learned.json", "observations.nc", "notes.txt",
+    }  # fmt: skip
+
+
+def test_cli_a_fit_that_fails_leaves_no_folder(folder: Path) -> None:
+    result = run("fit", folder / "purchases.csv", "--out", folder / "new", "--concentration-bounds", 5, 1)
+    assert result.exit_code == 2
+    assert not (folder / "new").exists()
+
+
 def test_cli_refuses_options_of_the_other_model(folder: Path) -> None:
     result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--odd", folder / "odd.csv")
     assert result.exit_code == 2
@@ -465,12 +485,17 @@ def test_cli_exit_code_when_not_converged(folder: Path) -> None:
     assert (folder / "short" / "checkpoint.npz").exists()
     result = run("fit", folder / "purchases.csv", "--out", folder / "short", *arguments, "--require-converged")
     assert result.exit_code == 3
-    assert "resuming" in result.stderr
+    assert "resumed from" in result.stderr
+    refused = run("fit", folder / "purchases.csv", "--out", folder / "short", *arguments, "--seed", 1)
+    assert refused.exit_code == 2
+    assert "belongs to other data" in refused.stderr
+    assert "resum" not in refused.stderr
 
 
 def test_cli_interrupted_fit_leaves_a_usable_result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupt_at(330, monkeypatch)
     result = run("fit", folder / "purchases.csv", "--out", folder / "stopped", "--sampler", "gibbs")
-    assert result.exit_code == 0
+    assert result.exit_code == 130
     assert "interrupted" in result.stderr
+    assert "give the same command again" in result.stderr
     assert sp.load_fit(folder / "stopped").status_ == "interrupted"

@@ -376,6 +376,19 @@ def test_the_check_of_a_common_utility_is_exact_for_those_it_explains():
 # The command.
 
 
+def test_the_page_says_how_the_command_made_the_fit(tmp_path):
+    data = purchases(2, 30, is_common=True)
+    sp.write_observations(data, tmp_path / "my shop.csv")
+    options = ["--model", "common", "--column", "price=price", "--seed", "3"]
+    made = CliRunner().invoke(cli.app, ["fit", str(tmp_path / "my shop.csv"), "--out", str(tmp_path / "fit"), *options])
+    assert made.exit_code == 0, made.output
+    text = Page(page.render(sp.load_fit(tmp_path / "fit"))).text
+    assert "stochpref fit 'my shop.csv' --out fit --model common --seed 3 --column price=price" in text
+    assert "stochpref report fit --out report.html" in text
+    assert str(tmp_path) not in text  # names, not where they are
+    assert "purchases = ...  # your observations" in rendered(common(3))
+
+
 def test_the_command_writes_a_page(tmp_path):
     posterior(3).save(tmp_path / "fit")
     out = tmp_path / "pages" / "report.html"

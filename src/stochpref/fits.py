@@ -38,7 +38,7 @@ class SavedFit(NamedTuple):
 
 
 def write_fit(folder: str | Path, header: dict[str, Any], parts: dict[str, Any]) -> None:
-    """Write a fit to a folder, made as needed; what it held under these names is replaced.
+    """Write a fit to a folder, made as needed, in place of the fit it held; other files are left alone.
 
     Parameters
     ----------
@@ -49,12 +49,31 @@ def write_fit(folder: str | Path, header: dict[str, Any], parts: dict[str, Any])
     texts = {name: content if isinstance(content, bytes) else _as_json(content) for name, content in parts.items()}
     hashes = {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}
     first = {HEADER: _as_json({"format": FORMAT, **header, "files": hashes})}
+    former = _header_in(home).get("files", {})
     with made(home), ExitStack() as stack:
         # All are written before any takes its place, and they do so in reverse: the header last.
         for name, text in (first | texts).items():
             stream = stack.enter_context(replacing(home / name))
             stream.write(text)
             stream.flush()
+    for name in former.keys() - hashes.keys():
+        part = home / Path(name).name
+        if part.is_file() and hashlib.sha256(part.read_bytes()).hexdigest() == former[name]:  # not changed since
+            part.unlink()
+
+
+def model_in(folder: str | Path) -> str | None:
+    """Return the model of the fit that a folder holds, None if it holds none."""
+    return _header_in(Path(folder)).get("model")
+
+
+def _header_in(home: Path) -> dict[str, Any]:
+    """Return the header of the fit that a folder holds, {} if it holds none that can be read."""
+    try:
+        header = json.loads((home / HEADER).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return header if isinstance(header, dict) and isinstance(header.get("files"), dict) else {}
 
 
 def read_fit(folder: str | Path) -> SavedFit:

@@ -135,16 +135,40 @@ def ready_folder(folder: Path, option: str = "--out") -> None:
 
 
 @contextmanager
-def new_folder(folder: Path) -> Iterator[None]:
-    """Make the folder of --out, as `ready_folder` does; remove it again if nothing has come of it."""
+def made_folder(folder: Path, option: str = "--out") -> Iterator[None]:
+    """Make the folder that an option names, and take it away again if what was to fill it fails before it could."""
     is_new = not folder.exists()
-    ready_folder(folder)
+    ready_folder(folder, option)
     try:
         yield
-    finally:
+    except BaseException:
         if is_new:
-            with suppress(OSError):  # it is not empty
+            with suppress(OSError):  # it holds something by now, such as a checkpoint
                 folder.rmdir()
+        raise
+
+
+def words_of(context: typer.Context) -> list[str]:
+    """Return the command that is running, as one would type it; files by their names, not where they are."""
+    words = ["stochpref", str(context.info_name)]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        origin = context.get_parameter_source(name)
+        if origin is None or origin.name != "COMMANDLINE" or name == "as_json":
+            continue
+        value = context.params[name]
+        values = [value] if not isinstance(value, list | tuple) else value
+        texts = [item.name if isinstance(item, Path) else str(item) for item in values]
+        option = parameter.opts[0]
+        if parameter.param_type_name == "argument":
+            words += texts
+        elif value is True:
+            words.append(option)
+        elif isinstance(value, tuple):  # one option of several values
+            words += [option, *texts]
+        else:
+            words += [word for text in texts for word in (option, text)]
+    return words
 
 
 def ready_file(file: Path, option: str = "--out", *, suffixes: tuple[str, ...], source: Path | None = None) -> None:

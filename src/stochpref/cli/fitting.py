@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,10 +23,11 @@ from stochpref.cli.application import (
     app,
     columns,
     exit_codes,
-    new_folder,
+    made_folder,
     ready_file,
     warnings_to_stderr,
     without_nan,
+    words_of,
 )
 from stochpref.errors import InvalidArgument, InvalidObservations
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from stochpref.demand import Demand
     from stochpref.models import CommonUtility, HeterogeneousUtility
     from stochpref.observations import Menus, Observations
-    from stochpref.readers import Scan, StoredObservations
+    from stochpref.readers import StoredObservations
 
 _CHECKPOINT = "checkpoint.npz"
 
@@ -75,6 +76,7 @@ class SamplerName(StrEnum):
 
 @app.command()
 def fit(
+    context: typer.Context,
     file: Annotated[
         Path,
         typer.Argument(
@@ -140,7 +142,7 @@ def fit(
       stochpref fit purchases.csv --model common --out fit/ --odd odd.csv
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
     """  # noqa: D301
-    with exit_codes(), ExitStack() as stack:
+    with exit_codes():
         own: dict[Model, dict[str, Any]] = {
             Model.heterogeneous: {
                 "--sampler": sampler, "--chains": chains, "--draws": draws, "--effective": effective,
@@ -152,81 +154,94 @@ def fit(
                 "--require-optimal": require_optimal or None,
             },
         }  # fmt: skip
-        other = Model.common if model is Model.heterogeneous else Model.heterogeneous
-        stray = [name for name, value in own[other].items() if value is not None]
-        if stray:
-            raise InvalidArgument(f"{stray[0]} belongs to --model {other.value}; this fit is of model {model.value}")
-        from stochpref.readers import scan  # noqa: PLC0415
-
+        _refuse_stray(own, model)
+        if odd is not None:
+            ready_file(odd, "--odd", suffixes=(".csv",), source=file)
         settings = {
             "sampler": sampler.value if sampler else None, "n_chains": chains, "n_draws": draws,
             "n_effective": effective, "max_seconds": max_seconds, "concentration_bounds": concentration_bounds,
             "engine": engine.value if engine else None,
         }  # fmt: skip
         given = {name: value for name, value in settings.items() if value is not None}
-        reading: dict[str, Any] = {"columns": columns(column or []), "budget": budget.value, "caps": cap}
-        if file.is_dir():
-            stored = _stored(file, model, skip_bad=skip_bad, single_precision=single_precision, **reading)
-            stack.enter_context(new_folder(out))
-            fitted = _fit_heterogeneous(stored, given, out, degenerate, seed)
-            _report_fit(fitted, out, seed, as_json)
-            if require_converged and not fitted.is_converged_:
-                sys.exit(3)
-            return
+        reading = {"columns": columns(column or []), "budget": budget.value, "caps": cap}
+        data, locate_fn = _read(file, model, layout, reading, skip_bad, single_precision)
+        fitted: CommonUtility | HeterogeneousUtility
+        with made_folder(out), _located(file, locate_fn):
+            if model is Model.common:
+                fitted = _fit_common(data, margin or "0", solver, centre, degenerate, seed)
+            else:
+                fitted = _fit_heterogeneous(data, given, out, degenerate, seed)
+            _save(fitted, out, model, seed, words_of(context))
+        _print_fit(fitted.summary().as_dict(), str(fitted.summary()), model, seed, as_json)
+        code = _conclude(fitted, odd, require_optimal or require_converged)
+        if code:
+            sys.exit(code)
+
+
+def _refuse_stray(own: dict[Model, dict[str, Any]], model: Model) -> None:
+    """Refuse options that belong to the other model."""
+    other = Model.common if model is Model.heterogeneous else Model.heterogeneous
+    stray = [name for name, value in own[other].items() if value is not None]
+    if stray:
+        raise InvalidArgument(f"{stray[0]} belongs to --model {other.value}; this fit is of model {model.value}")
+
+
+def _read(
+    file: Path, model: Model, layout: Layout, reading: dict[str, Any], skip_bad: bool, single_precision: bool
+) -> tuple[Any, Callable[[int], str] | None]:
+    """Return the purchases of a file, or of a folder without loading it, and what finds an observation in the file."""
+    from stochpref.readers import StoredObservations, scan  # noqa: PLC0415
+
+    if not file.is_dir():
         if single_precision:
             raise InvalidArgument(f"--single-precision is for folders of Parquet files; {file} is not a folder")
-        if odd is not None:
-            ready_file(odd, "--odd", suffixes=(".csv",), source=file)
         found = scan(file, layout=layout.value, **reading)
-        data = found.accept(skip_bad=skip_bad)
-        stack.enter_context(new_folder(out))
-        if model is Model.common:
-            with _located(found):
-                robust = _fit_common(data, margin or "0", solver, centre, degenerate, seed)
-            robust.save(out)
-            _print_fit(robust.summary().as_dict(), str(robust.summary()), model, seed, as_json)
-            typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__})", err=True)
-            if odd is not None:
-                _write_odd(robust, odd)
-            if not robust.is_optimal_:
-                typer.echo(
-                    f"not proven optimal: {robust.n_consistent_:,} consistent, at most {robust.upper_bound_:,}",
-                    err=True,
-                )
-            failed = require_optimal and not robust.is_optimal_
-        else:
-            with _located(found):
-                fitted = _fit_heterogeneous(data, given, out, degenerate, seed)
-            _report_fit(fitted, out, seed, as_json)
-            failed = require_converged and not fitted.is_converged_
-    if failed:
-        sys.exit(3)
-
-
-def _stored(folder: Path, model: Model, **reading: Any) -> StoredObservations:
-    from stochpref.readers import StoredObservations  # noqa: PLC0415
-
+        return found.accept(skip_bad=skip_bad), found.locate
     if model is Model.common:
         raise InvalidArgument(
-            f"{folder}: a folder is fitted by --model heterogeneous; --model common compares every two purchases "
+            f"{file}: a folder is fitted by --model heterogeneous; --model common compares every two purchases "
             "and takes one file"
         )
-    return StoredObservations(folder, **reading)
+    return StoredObservations(file, skip_bad=skip_bad, single_precision=single_precision, **reading), None
 
 
-def _report_fit(fitted: HeterogeneousUtility, out: Path, seed: int, as_json: bool) -> None:
-    _print_fit(fitted.summary().as_dict(), str(fitted.summary()), Model.heterogeneous, seed, as_json)
-    typer.echo(f"wrote {out} (model {Model.heterogeneous.value}, seed {seed}, version {__version__})", err=True)
+def _save(fitted: CommonUtility | HeterogeneousUtility, out: Path, model: Model, seed: int, command: list[str]) -> None:
+    from stochpref.fits import model_in  # noqa: PLC0415
+
+    former = model_in(out)
+    fitted.save(out, command=command)
+    replaced = "" if former in (None, model.value) else f", in place of a {former} fit"
+    typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__}){replaced}", err=True)
+
+
+def _conclude(fitted: CommonUtility | HeterogeneousUtility, odd: Path | None, is_strict: bool) -> int:
+    """Write the odd observations if asked for, say what is left to say, and return the exit code."""
+    from stochpref.models import CommonUtility  # noqa: PLC0415
+
+    if isinstance(fitted, CommonUtility):
+        if odd is not None:
+            _write_odd(fitted, odd)
+        if fitted.is_optimal_:
+            return 0
+        bound = f"{fitted.n_consistent_:,} consistent, at most {fitted.upper_bound_:,}"
+        typer.echo(f"not proven optimal: {bound}", err=True)
+        return 3 if is_strict else 0
+    if fitted.status_ == "interrupted":
+        typer.echo("interrupted: what was drawn is saved; give the same command again to go on", err=True)
+        return 130
+    return 3 if is_strict and not fitted.is_converged_ else 0
 
 
 @contextmanager
-def _located(found: Scan) -> Iterator[None]:
+def _located(file: Path, locate_fn: Callable[[int], str] | None) -> Iterator[None]:
     """Say of observations that a fit refuses where they are in the file."""
     try:
         yield
     except InvalidObservations as error:
-        places = ", ".join(found.locate(t) for t in error.rows[:3])
-        raise InvalidObservations(f"{found.source}: {error}; in the file: {places}", error.rows) from None
+        if locate_fn is None:
+            raise
+        places = ", ".join(locate_fn(t) for t in error.rows[:3])
+        raise InvalidObservations(f"{file}: {error}; in the file: {places}", error.rows) from None
 
 
 def _fit_common(
@@ -250,14 +265,14 @@ def _fit_heterogeneous(
     from stochpref.models import HeterogeneousUtility  # noqa: PLC0415
 
     checkpoint = out / _CHECKPOINT
-    if checkpoint.exists():
-        typer.echo(f"resuming from {checkpoint}", err=True)
+    is_begun = checkpoint.exists()
     model = HeterogeneousUtility(
         random_state=seed, degenerate=degenerate.value, checkpoint=checkpoint, verbose=True, **settings
     )
     with warnings_to_stderr():
         model.fit(data)
-    model.save(out)
+    if is_begun:
+        typer.echo(f"resumed from {checkpoint}", err=True)
     return model
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -78,6 +78,7 @@ class CommonUtility(Estimator):
     goods_ : names, in the order of the utility.
     observations_ : those fitted.
     seed_ : what the random numbers came from, None for a Generator.
+    command_ : the words of the command that made a fit that was loaded; None for a fit from Python.
     last_utility_ : where Algorithm 2 ended (its answer in the paper); None for the certified solver.
 
     Notes
@@ -138,6 +139,7 @@ class CommonUtility(Estimator):
         self.n_observations_ = len(observations)
         self.data_hash_ = data_hash(observations)
         self.observations_, self._regions = observations, regions
+        self.command_: list[str] | None = None
         return self
 
     def _learn(
@@ -277,8 +279,8 @@ class CommonUtility(Estimator):
             steps=self.steps_,
         )
 
-    def save(self, folder: str | Path) -> None:
-        """Write the fit to a folder that `load_fit` reads back."""
+    def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
+        """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""
         check_is_fitted(self)
         settings = {name: as_setting(value) for name, value in self.get_params(deep=False).items()}
         header = {
@@ -287,6 +289,7 @@ class CommonUtility(Estimator):
             "settings": settings,
             "seed": self.seed_,
             "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
+            "command": None if command is None else list(command),
         }
         data = to_bytes(xr.DataTree.from_dict(data_groups(self.observations_)))
         write_fit(folder, header, {UTILITY_FILE: self._learned(), DATA_FILE: data})
@@ -335,6 +338,7 @@ class CommonUtility(Estimator):
         model._conclude(int(learned["n_consistent"]), n_rows - model.n_dropped_)
         model.margin_, model.steps_ = float(learned["margin"]), tuple(learned["steps"])
         model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
+        model.command_ = header.get("command")
         model.n_observations_, model.n_features_in_ = n_rows, len(model.goods_)
         model.observations_ = observations_of(from_bytes(parts[DATA_FILE]))
         model._regions = Regions.of(model.observations_)

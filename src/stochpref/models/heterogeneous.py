@@ -103,6 +103,7 @@ class HeterogeneousUtility(Estimator):
         a sample of them stand for what is beyond exact sums at the maximum.
     seconds_ : spent on drawing.
     seed_ : what the random numbers came from, None for a Generator.
+    command_ : the words of the command that made a fit that was loaded; None for a fit from Python.
 
     Notes
     -----
@@ -175,6 +176,7 @@ class HeterogeneousUtility(Estimator):
         seed = -1 if self.seed_ is None else self.seed_
         attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}
         self.posterior_ = as_tree(draws, located.shown, attributes)
+        self.command_: list[str] | None = None
         self._conclude(found, prior)
         self._warn()
         return self
@@ -434,8 +436,8 @@ class HeterogeneousUtility(Estimator):
             pareto_k=self.diagnostics_.pareto_k,
         )
 
-    def save(self, folder: str | Path) -> None:
-        """Write the fit to a folder that `load_fit` reads back."""
+    def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
+        """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""
         check_is_fitted(self)
         header = {
             "model": "heterogeneous",
@@ -443,6 +445,7 @@ class HeterogeneousUtility(Estimator):
             "settings": {name: as_setting(value) for name, value in self.get_params(deep=False).items()},
             "seed": self.seed_,
             "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
+            "command": None if command is None else list(command),
         }
         learned = {
             "sampler": self.sampler_,
@@ -473,6 +476,7 @@ class HeterogeneousUtility(Estimator):
         model.n_features_in_ = len(model.goods_)
         model.n_observations_, model.n_dropped_ = int(header["data"]["n_observations"]), int(learned["n_dropped"])
         model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
+        model.command_ = header.get("command")
         model.sampler_, model.reason_, model.status_ = learned["sampler"], learned["reason"], learned["status"]
         model.seconds_, model.likelihood_error_ = float(learned["seconds"]), float(learned.get("likelihood_error", 0.0))
         model._conclude(Diagnostics.restore(learned["diagnostics"]), Prior(*learned["bounds"]))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 from importlib import metadata
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -326,7 +328,10 @@ def _provenance(model: HeterogeneousUtility | CommonUtility) -> list[tuple[str, 
 
 
 def _code(model: HeterogeneousUtility | CommonUtility) -> str:
-    """Return the lines that make the fit again."""
+    """Return the lines that make the fit and the page again: commands, or Python if no command made it."""
+    if model.command_ is not None:
+        folder = dict(pairwise(model.command_)).get("--out", "fit")
+        return f"{shlex.join(model.command_)}\n{shlex.join(['stochpref', 'report', folder, '--out', 'report.html'])}"
     default = type(model)().get_params(deep=False)
     changed = {
         name: value
@@ -339,7 +344,7 @@ def _code(model: HeterogeneousUtility | CommonUtility) -> str:
         [
             "import stochpref as sp",
             "",
-            'purchases = sp.read_observations("purchases.csv")',
+            "purchases = ...  # your observations",
             f"model = sp.{type(model).__name__}({arguments}).fit(purchases)",
             'sp.write_report(model, "report.html")',
         ]
