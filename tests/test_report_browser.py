@@ -180,6 +180,22 @@ def test_a_price_that_is_none_changes_nothing_and_is_marked(visit):
         settle(browser)
         assert "wrong" in number.get_attribute("class")
         np.testing.assert_array_equal(shown_demand(browser, 5), before)
+    # Nor does it once something else moves: the last price that was one, and the last budget, stay in force.
+    budget = browser.find_element(By.ID, "budget-number")
+    slider = line(browser, 1).find_element(By.CSS_SELECTOR, "input[type=range]")
+    slider.send_keys(Keys.END)
+    settle(browser)
+    wrong = shown_demand(browser, 5)
+    for text in ("", "-3"):
+        put(browser, budget, text)
+        slider.send_keys(Keys.HOME)
+        slider.send_keys(Keys.END)
+        settle(browser)
+        np.testing.assert_array_equal(shown_demand(browser, 5), wrong)
+    browser.find_element(By.ID, "reset").click()
+    slider.send_keys(Keys.END)
+    settle(browser)
+    np.testing.assert_array_equal(shown_demand(browser, 5), wrong)
 
 
 @pytest.mark.parametrize("width", [400, 1400])

@@ -180,7 +180,8 @@
     find("baskets").replaceChildren(...items);
   }
 
-  // A slider from nothing, or a fifth, to three times the usual value, in steps of about a hundredth.
+  // A slider from nothing, or a fifth, to three times the usual value, in steps of about a hundredth. What counts is the
+  // last value that was one: an entry that is empty or negative is marked, and does nothing.
   function setUp(slider, number, usual, least, move) {
     const value = usual > 0 ? usual : 1, step = 10 ** (Math.floor(Math.log10(value)) - 2);
     const digits = Math.max(0, -Math.floor(Math.log10(value)) + 2);
@@ -188,14 +189,20 @@
     slider.step = step.toFixed(digits);
     slider.min = least * value > 0 ? places(Math.max(least * value, step)) : "0";
     slider.max = places(3 * value);
-    const put = (x) => { number.value = x; slider.value = x; number.classList.remove("wrong"); };
-    slider.addEventListener("input", () => { number.value = slider.value; number.classList.remove("wrong"); move(); });
+    let last = usual;
+    const put = (x) => { last = number.value = slider.value = x; number.classList.remove("wrong"); };
+    slider.addEventListener("input", () => {
+      last = Number(slider.value);
+      number.value = slider.value;
+      number.classList.remove("wrong");
+      move();
+    });
     number.addEventListener("input", () => {
       const x = Number(number.value), isRight = number.value !== "" && Number.isFinite(x) && (least > 0 ? x > 0 : x >= 0);
       number.classList.toggle("wrong", !isRight);
-      if (isRight) { slider.value = x; move(); }
+      if (isRight) { last = slider.value = x; move(); }
     });
-    return put;
+    return { put, value: () => last };
   }
 
   function startPanel() {
@@ -206,11 +213,11 @@
       const place = Number(row.dataset.place);
       const [number, slider] = [row.querySelector("input[type=number]"), row.querySelector("input[type=range]")];
       const box = row.querySelector("input[type=checkbox]");
-      const put = setUp(slider, number, market.prices[place], 0.2, later);
+      const price = setUp(slider, number, market.prices[place], 0.2, later);
       box.addEventListener("change", later);
-      return { row, place, number, slider, box, put };
+      return { row, place, number, slider, box, price };
     });
-    const putBudget = setUp(find("budget"), find("budget-number"), market.budget, 0, later);
+    const money = setUp(find("budget"), find("budget-number"), market.budget, 0, later);
 
     function later() {
       if (isWaiting) return;
@@ -219,11 +226,11 @@
     }
 
     function update() {
-      const prices = new Float64Array(n).fill(Infinity), budget = Number(find("budget-number").value);
+      const prices = new Float64Array(n).fill(Infinity), budget = money.value();
       for (const part of parts) {
         part.row.classList.toggle("withdrawn", !part.box.checked);
         part.number.disabled = part.slider.disabled = !part.box.checked;
-        if (part.box.checked) prices[part.place] = Number(part.number.value);
+        if (part.box.checked) prices[part.place] = part.price.value();
       }
       const found = answer(utilities, prices, budget);
       base = base || found;
@@ -243,8 +250,8 @@
     }
 
     function reset() {
-      for (const part of parts) { part.put(market.prices[part.place]); part.box.checked = market.offered[part.place]; }
-      putBudget(market.budget);
+      for (const part of parts) { part.price.put(market.prices[part.place]); part.box.checked = market.offered[part.place]; }
+      money.put(market.budget);
       update();
     }
 
