@@ -167,6 +167,23 @@ def test_an_odd_purchase_has_one_name_everywhere(tmp_path):
     assert sorted(parts[0] + parts[1]) == sorted(f"visit {t}" for t in range(7))
 
 
+def test_design_menus_takes_the_budget_of_the_fit_or_says_what_it_took(tmp_path):
+    law = sp.VonMisesFisher(np.array([0.8, 0.6]), 6.0)
+    data = sp.simulate(law, sp.MenuLaw("uniform"), 60, rng=np.random.default_rng(0))
+    data = sp.Observations(100 * data.prices, 100 * data.budgets, data.bundles)
+    model = sp.HeterogeneousUtility(n_draws=60, n_effective=20, random_state=0).fit(data)
+    model.save(tmp_path / "fit")
+    money = f"{np.median(data.budgets):.4g}"
+    batch = ("design", "menus", "--batch", 3, "--out", tmp_path / "menus.csv")
+    shown = run(*batch, "--fit", tmp_path / "fit")
+    assert shown.exit_code == 0, shown.output
+    assert f"budget {money}, the median of the fit" in shown.stderr
+    np.testing.assert_allclose(sp.read_menus(tmp_path / "menus.csv").budgets, float(money))
+    assert "budgets from 1 to 2 were assumed" in run(*batch, "--goods", 2).stderr
+    for stated in (("--fit", tmp_path / "fit"), ("--goods", 2)):
+        assert "budget" not in run(*batch, *stated, "--budget", 2).stderr
+
+
 def test_predict_calls_menus_as_the_file_does(good_file):
     folder = good_file.parent
     run("fit", good_file, "--model", "common", "--out", folder / "fit")

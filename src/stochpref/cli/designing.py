@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -38,7 +38,13 @@ class CriterionName(StrEnum):
 def menus(
     goods: Annotated[str, typer.Option(help="Their number, or names: tea,milk,rum. Not needed with --fit.")] = "",
     out: Annotated[Path | None, typer.Option(help="File to write, .csv or .parquet; a row per menu and good.")] = None,
-    budget: Annotated[str, typer.Option(help="Money of a customer: a number, or a range LOW:HIGH.")] = "",
+    budget: Annotated[
+        str,
+        typer.Option(
+            help="Money of a customer: a number, or LOW:HIGH. Default: the median of --fit; without one, 1 to the "
+            "number of goods."
+        ),
+    ] = "",
     criterion: Annotated[
         CriterionName,
         typer.Option(help="d: volume of the confidence region; a: angle error; prediction: error of demand."),
@@ -57,7 +63,7 @@ def menus(
 ) -> None:
     """Design a batch of menus from which purchases teach most about what customers want.
 
-    Without a fit the batch is good for all directions on average.
+    Without a fit the batch is good for all directions on average. Prices are in the unit of the budget.
 
     \b
     Examples:
@@ -73,9 +79,10 @@ def menus(
 
         if out is not None:
             ready_file(out, suffixes=TABLES)
-        names, direction, kappa = _belief(goods, fit, concentration)
+        names, direction, kappa, usual = _belief(goods, fit, concentration)
         limits = MenuLimits(
-            budget=_budget(budget), lowest_price=lowest_price, highest_price=highest_price, price_step=price_step,
+            budget=_budget(budget) if budget else _assumed(usual, len(names)), lowest_price=lowest_price,
+            highest_price=highest_price, price_step=price_step,
             always_offered=True if always == "all" else split(always),
         )  # fmt: skip
         found = optimal_menus(
@@ -134,7 +141,7 @@ def check(
         if fit is not None and direction:
             raise InvalidArgument("--fit and --direction both state a direction; give one of them")
         if fit is not None:
-            names, mean, kappa = _belief("", fit, concentration)
+            names, mean, kappa, _ = _belief("", fit, concentration)
             table = read_menus(file, goods=names)
         else:
             table = read_menus(file)
@@ -152,14 +159,22 @@ def check(
                 typer.echo(f"law: all goods wanted alike, concentration {kappa:g}; --fit or --direction says otherwise")
 
 
-def _belief(
-    goods: str, fit: Path | None, concentration: float | None
-) -> tuple[tuple[str, ...], NDArray[np.float64] | None, float]:
-    """Return the goods, the direction believed in (None for any) and the concentration."""
+class _Belief(NamedTuple):
+    """The goods, the direction believed in (None for any), the concentration, the median budget of a fit (or None)."""
+
+    goods: tuple[str, ...]
+    direction: NDArray[np.float64] | None
+    concentration: float
+    budget: float | None
+
+
+def _belief(goods: str, fit: Path | None, concentration: float | None) -> _Belief:
     if fit is None:
         if not goods:
             raise InvalidArgument("--goods is missing; give their number or names, or a fit with --fit")
-        return good_names(goods, "--goods"), None, 5.0 if concentration is None else concentration
+        return _Belief(good_names(goods, "--goods"), None, 5.0 if concentration is None else concentration, None)
+    import numpy as np  # noqa: PLC0415
+
     from stochpref.models import CommonUtility, load_fit  # noqa: PLC0415
 
     fitted = load_fit(fit)
@@ -170,7 +185,17 @@ def _belief(
     if goods and tuple(split(goods)) != tuple(fitted.goods_) and goods.strip() != str(len(fitted.goods_)):
         raise InvalidArgument(f"--goods differ from those of the fit, {', '.join(fitted.goods_)}; leave --goods out")
     kappa = float(fitted.concentration_) if concentration is None else concentration
-    return tuple(fitted.goods_), fitted.mean_direction_, kappa
+    money = float(np.median(fitted.observations_.budgets))
+    return _Belief(tuple(fitted.goods_), fitted.mean_direction_, kappa, float(f"{money:.4g}") if money > 0 else None)
+
+
+def _assumed(usual: float | None, n_goods: int) -> float | None:
+    """Return the budget to design for where none is stated, and say which."""
+    if usual is None:
+        typer.echo(f"budgets from 1 to {n_goods} were assumed, in no unit of yours; --budget states them", err=True)
+    else:
+        typer.echo(f"budget {usual:g}, the median of the fit; --budget states another", err=True)
+    return usual
 
 
 def _direction(text: str, n_goods: int) -> NDArray[np.float64]:
@@ -185,9 +210,7 @@ def _direction(text: str, n_goods: int) -> NDArray[np.float64]:
     return np.asarray(values / np.linalg.norm(values))
 
 
-def _budget(text: str) -> float | tuple[float, float] | None:
-    if not text:
-        return None
+def _budget(text: str) -> float | tuple[float, float]:
     try:
         numbers = [float(part) for part in text.split(":")]
     except ValueError:
