@@ -146,8 +146,56 @@ def test_basket_sizes_count_in_the_check():
     wrong = right._replace(size_lower=fine.size + 0.2, size_upper=fine.size + 0.2)
     assert [point.status for point in content.check_points(right)] == ["good"]
     assert [point.status for point in content.check_points(wrong)] == ["good", "bad"]
+    for miss, status in ((0.01, "good"), (0.045, "bad")):  # no share within its interval, by little and by more
+        off = right._replace(share_lower=right.share + miss, share_upper=right.share + miss)
+        (point,) = content.check_points(off)
+        assert point.status == status
+        assert "for 0 of 5 goods" in point.text
+        assert ("fit them apart" in point.text) == (status == "bad")
     one = wrong._replace(n_replicates=1)
     assert "different goods in the basket by up to 20.0 percentage points" in content.check_points(one)[-1].text
+
+
+def test_the_verdict_is_plain_and_the_figures_are_under_trust():
+    text = rendered(posterior(3))
+    verdict, trust = (text[text.index(f'id="{one}"') : text.index(f'id="{two}"')] for one, two in
+                      (("verdict", "data"), ("trust", "check")))  # fmt: skip
+    assert "R-hat" in trust
+    assert "R-hat" not in verdict
+    assert "The draws cannot be trusted yet" in verdict
+
+
+@pytest.mark.parametrize("make_fn", [fit_posterior, sp.CommonUtility(random_state=0).fit])
+def test_one_of_a_kind_is_not_many(make_fn):
+    data = sp.Observations([[1.0, 2.0]], [1.5], [[1.0, 0.25]])
+    model = fit_posterior(data, n_chains=1) if make_fn is fit_posterior else make_fn(data)
+    found = read(model).text + str(model.summary()) + str(data.audit())
+    assert "What 1 purchase says about 2 goods" in found
+    assert not re.search(r"\b1 (purchases|observations|chains|draws|customers)\b", found)
+    assert "the 0 effective" not in found
+
+
+def test_the_page_says_how_many_of_many_goods_it_shows():
+    found = read(posterior(25)).text
+    assert found.count("20 of 25 goods") == 3  # wanted, worth, shares
+    assert "6 of 25 goods" in found
+    assert "10 of 25 goods" in found
+    assert " of 5 goods, " not in read(posterior(5)).text
+
+
+def test_what_is_not_wanted_is_so_on_average():
+    model = fit_posterior(purchases(3, 300))
+    found = read(model).text
+    assert "Not wanted by the average customer, though some still buy it: good3." in found
+    assert "whatever it costs; some customers still buy it" in found
+    assert "A star" in found
+    one = read(common(3)).text
+    assert "A star" not in one  # no intervals, no stars
+    for page_ in (found, one, read(posterior(16)).text):
+        assert "the sign is open" not in page_
+        assert "at any price" not in page_
+    unwanted = sp.Observations(np.ones((4, 2)), np.ones(4), np.zeros((4, 2)))
+    assert "−100 for the least wanted" in read(sp.CommonUtility(random_state=0).fit(unwanted)).text
 
 
 def test_nothing_is_loaded_and_only_our_script_may_run():

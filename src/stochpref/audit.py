@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.classification import ABOVE, ABSENT, AT, DEGENERATE, KIND_NAMES, SLACK, TIGHT, classify
+from stochpref.errors import counted
 
 KIND_MEANING = {
     "slack": "money left over: what was not bought is not wanted",
@@ -60,7 +61,7 @@ class Audit:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [f"{_counted(self.n_observations, 'observation')} of {_counted(self.n_goods, 'good')}", ""]
+        lines = [f"{counted(self.n_observations, 'observation')} of {counted(self.n_goods, 'good')}", ""]
         for name in KIND_NAMES:
             count = self.kinds[name]
             if count or name != "degenerate":
@@ -82,9 +83,9 @@ class Audit:
             ("identical rows", f"{self.n_identical_rows:,}"),
         ]
         if self.n_repeated_customers is not None:
-            facts.append(("repeated customers", f"{self.n_repeated_customers:,} labels occur more than once"))
+            facts.append(("repeated customers", f"{counted(self.n_repeated_customers, 'label')} found more than once"))
         if self.sometimes_absent:
-            facts.append(("not always offered", f"{_counted(self.sometimes_absent, 'good')} missing from some menus"))
+            facts.append(("not always offered", f"{counted(self.sometimes_absent, 'good')} missing from some menus"))
         return facts
 
     def warnings(self) -> list[str]:
@@ -92,7 +93,7 @@ class Audit:
         warnings = []
         if self.degenerate_rows:
             warnings.append(
-                f"{_counted(len(self.degenerate_rows), 'degenerate observation')} "
+                f"{counted(len(self.degenerate_rows), 'degenerate observation')} "
                 f"(number {_some(tuple(t + 1 for t in self.degenerate_rows))}): no fit uses them;\n"
                 "    correct them, or leave them out: degenerate='drop' (--degenerate drop)"
             )
@@ -114,10 +115,6 @@ class Audit:
                 "    (--budget spent), which conditions on what was spent"
             )
         return warnings
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _between(ends: tuple[float, float], otherwise: str) -> str:

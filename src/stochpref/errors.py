@@ -54,6 +54,11 @@ def describe_rows(rows: Sequence[int]) -> str:
     return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return '1 purchase' or '1,200 purchases'."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 class NotConverged(UserWarning):
     """A fit stopped before its draws can be trusted; the message says what to do."""
 

@@ -133,11 +133,11 @@ def _cycle(shades: Sequence[str], count: int) -> list[tuple[str, str]]:
 
 
 def certificate(n_consistent: int, upper_bound: int, n_used: int, ax: Axes) -> Axes:
-    """Draw how many observations the common utility explains, how many any utility could, and how many none can."""
+    """Draw how many observations the common utility explains, how many any utility could at most, and the rest."""
     parts = (
         (n_consistent, ACCENT, "explained", "w"),
         (upper_bound - n_consistent, BAND, "undecided", INK),
-        (n_used - upper_bound, "0.82", "odd under every utility", INK),
+        (n_used - upper_bound, "0.82", "odd, at least, whatever the utility", INK),
     )
     start = 0
     for count, colour, word, ink in parts:

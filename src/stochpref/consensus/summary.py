@@ -7,6 +7,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from stochpref.errors import counted
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CommonSummary:
@@ -48,7 +50,7 @@ class CommonSummary:
         proof = "proven optimal" if self.is_optimal else f"not proven optimal: at most {self.upper_bound:,}"
         left_out = f", {self.n_dropped:,} degenerate ones left out" if self.n_dropped else ""
         lines = [
-            f"One common utility over {self.n_goods} goods, {self.n_observations:,} observations{left_out}",
+            f"One common utility over {self.n_goods} goods, {counted(self.n_observations, 'observation')}{left_out}",
             f"  consistent   {self.n_consistent:,} ({proof})" + (f", margin {self.margin:.3g}" if self.margin else ""),
             f"  odd          {100 * self.corruption:.1f} % (95 % interval {low:.1f} to {high:.1f} %)",
             "  utility      range of utilities that explain as much",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.bessel import mean_resultant_length
+from stochpref.errors import counted
 from stochpref.posterior.diagnostics import PARETO_LIMIT, RHAT_LIMIT, Diagnostics
 from stochpref.posterior.prior import Prior
 
@@ -82,8 +83,8 @@ class HeterogeneousSummary:
     def __str__(self) -> str:
         left_out = f", {self.n_dropped:,} degenerate ones left out" if self.n_dropped else ""
         lines = [
-            f"Heterogeneous utility over {self.n_goods} goods, {self.n_observations:,} observations{left_out}",
-            f"  {self.sampler}: {self.n_chains} chains of {self.n_draws:,} draws ({self.reason})",
+            f"Heterogeneous utility over {self.n_goods} goods, {counted(self.n_observations, 'observation')}{left_out}",
+            f"  {self.sampler}: {counted(self.n_chains, 'chain')} of {counted(self.n_draws, 'draw')} ({self.reason})",
             *(f"  {line}" for line in self.verdict),
             "",
             f"  {'':<22}{'mean':>9}{'sd':>8}   {'90 % interval':<21}{'R-hat':>7}{'ESS bulk':>10}{'tail':>8}",
@@ -134,13 +135,14 @@ def judge_convergence(
     """
     if likelihood_error > _LARGEST_ERROR:
         return False, (
-            f"NOT CONVERGED: the log-likelihood, of which a sample of rows tells the shape, is known to ±"
-            f"{likelihood_error:.2g} only; widen concentration_bounds if they cut the posterior off, or load the data"
+            "NOT CONVERGED: the log-likelihood, of which a sample of rows tells the shape, is known to ±"
+            f"{likelihood_error:.2g} only; widen concentration_bounds (--concentration-bounds) if they cut the "
+            "posterior off, or load the data"
         )
     if found.is_hopeless:
         return False, (
             f"NOT CONVERGED: importance weights are too uneven (Pareto k {found.pareto_k:.2f}, above {PARETO_LIMIT}); "
-            "use sampler='gibbs'"
+            "use sampler='gibbs' (--sampler gibbs)"
         )
     trust = f"R-hat at most {found.worst_r_hat:.3f}, at least {found.fewest_effective:,.0f} effective draws"
     if not np.isfinite(found.worst_r_hat):
@@ -156,11 +158,10 @@ def judge_convergence(
         "max_seconds": "its time was up",
         "max_draws": "max_draws was reached",
     }.get(status, "no more draws were asked for")
-    agrees = not found.worst_r_hat >= RHAT_LIMIT
-    return False, (
-        f"NOT CONVERGED: {trust}, {'fewer than the' if agrees else 'with R-hat above 1.01; wanted'} {n_effective:,} "
-        f"effective draws, and {stopped}; allow more draws or time, or another sampler"
-    )
+    wanted = f", fewer than the {n_effective:,} effective draws wanted" if n_effective else ""
+    if found.worst_r_hat >= RHAT_LIMIT:
+        wanted = ", with R-hat above 1.01"
+    return False, f"NOT CONVERGED: {trust}{wanted}, and {stopped}; allow more draws or time, or another sampler"
 
 
 def judge_identification(
@@ -174,10 +175,12 @@ def judge_identification(
     if np.mean(concentration > prior.upper - _TOP * width) > _HELD * _TOP:
         lines.append(
             f"not identified: the concentration runs into its upper bound {prior.upper:g}; customers may share one "
-            "utility (use CommonUtility), or raise concentration_bounds"
+            "utility (use CommonUtility, --model common), or raise concentration_bounds (--concentration-bounds)"
         )
     elif kappa.sd > _AS_WIDE * width / np.sqrt(12.0):
-        lines.append("not identified: the data hardly narrow the concentration; collect more observations")
+        lines.append(
+            "not identified: the data hardly narrow the concentration; collect more observations or more varied menus"
+        )
     if length < _SHORT:
         lines.append(
             f"not identified: the mean direction is open (its posterior mean has length {length:.2f}); "

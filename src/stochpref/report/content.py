@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from stochpref import __version__
 from stochpref.audit import KIND_MEANING
+from stochpref.errors import counted
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.posterior.diagnostics import RHAT_LIMIT
 from stochpref.posterior.summary import HeterogeneousSummary
@@ -31,7 +32,8 @@ N_ROWS: Final = 15  # of a table before it folds
 _N_ODD: Final = 50  # odd observations explained
 _NAME: Final = 60  # characters of a name
 _ENOUGH: Final = 0.75  # of the goods within their 90 % intervals: fewer by chance is rare
-_CLOSE: Final = 0.05  # a share missed by less does not change a decision
+_CLOSE: Final = 0.05  # a share that one utility misses by less does not change a decision,
+_BEYOND: Final = 0.02  # nor does one so little beyond the interval of a posterior
 _MANY_ODD: Final = 0.2  # a share of odd purchases beyond which one utility is a poor account of them
 # Control characters, and the marks that change the direction of writing: a letter knows its own.
 _UNFIT: Final = dict.fromkeys(
@@ -67,6 +69,7 @@ def shared_content(reading: Reading, model: HeterogeneousUtility | CommonUtility
     return {
         "audit": _audit(reading, model.n_observations_),
         "goods": _good_rows(reading),
+        "worth_scale": "100 for the best good" if np.any(reading.worth > 0) else "−100 for the least wanted",
         "start": _start(reading),
         "settings": [
             (name, repr(value)) for name, value in model.get_params(deep=False).items() if name not in _HIDDEN
@@ -87,9 +90,9 @@ def posterior_content(model: HeterogeneousUtility, reading: Reading) -> dict[str
         *(Point("good" if summary.is_identified else "bad", _sentence(line)) for line in identification),
     ]
     points = [
-        *trust,
+        *_plain_points(summary),
         *checks,
-        *_wanted_points(reading),
+        *_wanted_points(reading, "Not wanted by the average customer, though some still buy it"),
         Point("note", _alike_sentence(summary)),
         *_data_points(reading),
     ]
@@ -100,16 +103,16 @@ def posterior_content(model: HeterogeneousUtility, reading: Reading) -> dict[str
         "status": "good" if is_fine else "bad",
         "points": points,
         "tiles": [
-            (f"{summary.n_observations:,}", "purchases"),
-            (f"{summary.n_goods:,}", "goods"),
+            counted(summary.n_observations, "purchase").split(" "),
+            counted(summary.n_goods, "good").split(" "),
             (f"{100 * summary.alikeness:.0f} %", "agreement of customers"),
             (_figure(reading.start.revenue[0]), "revenue of a customer at the typical menu"),
         ],
         "trust": trust,
         "alike": _alike_sentence(summary),
         "sampling": (
-            f"{summary.sampler}: {summary.n_chains} chains of {summary.n_draws:,} draws in {model.seconds_:.0f} s; "
-            f"{summary.reason}"
+            f"{summary.sampler}: {counted(summary.n_chains, 'chain')} of {counted(summary.n_draws, 'draw')} in "
+            f"{model.seconds_:.0f} s; {summary.reason}"
         ),
         "weights": summary.pareto_k,
         "diagnostics": _diagnostic_rows(summary),
@@ -127,7 +130,7 @@ def utility_content(model: CommonUtility, reading: Reading) -> dict[str, Any]:
         else f"No utility explains more than {model.upper_bound_:,}; whether one explains as many is open."
     )
     is_many = model.corruption_ > _MANY_ODD
-    only = "only " if is_many else ""
+    only, used = "only " if is_many else "", counted(n_used, "purchase")
     odd = f"{100 * model.corruption_:.1f} % of the purchases are odd (95 % interval {low:.1f} to {high:.1f} %)."
     advice = " So many say that customers may differ: fit the other model (--model heterogeneous)." if is_many else ""
     checks = check_points(reading.check)
@@ -135,18 +138,18 @@ def utility_content(model: CommonUtility, reading: Reading) -> dict[str, Any]:
         Point("good" if model.is_optimal_ else "note", proof),
         Point("bad" if is_many else "good", odd + advice),
         *checks,
-        *_wanted_points(reading),
+        *_wanted_points(reading, "Not wanted, but by odd customers"),
         *_data_points(reading),
     ]
     is_fitting = not is_many and all(point.status != "bad" for point in checks)
     return {
         "model": "One common utility, some odd customers",
-        "headline": f"One utility explains {only}{model.n_consistent_:,} of {n_used:,} purchases ({share:.1f} %).",
+        "headline": f"One utility explains {only}{model.n_consistent_:,} of {used} ({share:.1f} %).",
         "status": "good" if model.is_optimal_ and is_fitting else "bad",
         "points": points,
         "tiles": [
-            (f"{model.n_observations_:,}", "purchases"),
-            (f"{len(model.goods_):,}", "goods"),
+            counted(model.n_observations_, "purchase").split(" "),
+            counted(len(model.goods_), "good").split(" "),
             (f"{share:.1f} %", "explained by one utility"),
             (_figure(reading.start.revenue[0]), "revenue of a customer at the typical menu"),
         ],
@@ -181,7 +184,18 @@ def _alike_sentence(summary: HeterogeneousSummary) -> str:
     )
 
 
-def _wanted_points(reading: Reading) -> list[Point]:
+def _plain_points(summary: HeterogeneousSummary) -> list[Point]:
+    """Return whether draws and data are enough, without figures; those are under Trust."""
+    convergence = Point("bad", "The draws cannot be trusted yet: Trust, below, says why and what to do.")
+    if summary.is_converged:
+        convergence = Point("good", "The draws agree with one another, and there are enough of them.")
+    if summary.is_identified:
+        return [convergence, Point("good", "The data are enough to tell what customers want and how alike they are.")]
+    lines = [line.removeprefix("not identified: ") for line in summary.verdict[1:]]
+    return [convergence, *(Point("bad", _sentence(line)) for line in lines)]
+
+
+def _wanted_points(reading: Reading, unwanted_words: str) -> list[Point]:
     goods, ends = reading.observations.goods, reading.wanted_range
     low, high = (reading.wanted, reading.wanted) if ends is None else (ends[:, 0], ends[:, 1])
     wanted = [goods[i] for i in reading.order if low[i] > 0]
@@ -191,9 +205,9 @@ def _wanted_points(reading: Reading) -> list[Point]:
     if wanted:
         points.append(Point("note", f"Wanted most: {listed(wanted)}."))
     if unwanted:
-        points.append(Point("note", f"Not wanted as a rule, at any price: {listed(unwanted)}."))
+        points.append(Point("note", f"{unwanted_words}: {listed(unwanted)}."))
     if open_:
-        points.append(Point("note", f"For {open_:,} of {len(goods):,} goods the sign is open."))
+        points.append(Point("note", f"For {open_:,} of {len(goods):,} goods it is not clear whether they are wanted."))
     return points
 
 
@@ -210,16 +224,18 @@ def check_points(check: PredictiveCheck) -> list[Point]:
 
 
 def _fits(n_inside: int, n_checked: int, miss: float, has_intervals: bool) -> bool:
-    """Return whether predictions are close, or, where they have intervals, enough of those hold what was observed."""
-    return miss <= _CLOSE or (has_intervals and n_inside >= _ENOUGH * n_checked)
+    """Return whether predictions are close to what was observed, or enough of their intervals hold it."""
+    return miss <= _BEYOND or n_inside >= _ENOUGH * n_checked if has_intervals else miss <= _CLOSE
 
 
 def _posterior_check(check: PredictiveCheck) -> Point:
-    miss = f"; the largest miss is {100 * check.largest_miss:.1f} percentage points"
+    is_fine = _fits(check.n_inside, check.n_checked, check.largest_miss, True)
+    miss = f"; the largest miss is {100 * check.largest_miss:.1f} percentage points beyond"
     return Point(
-        "good" if _fits(check.n_inside, check.n_checked, check.largest_miss, True) else "bad",
+        "good" if is_fine else "bad",
         f"The model buys as customers did for {check.n_inside:,} of {check.n_checked:,} goods (observed share within "
-        f"its 90 % interval){miss if check.n_inside < check.n_checked else ''}.",
+        f"its 90 % interval{miss if check.n_inside < check.n_checked else ''})."
+        f"{'' if is_fine else ' Customers may be of several kinds, which one law does not hold: fit them apart.'}",
     )
 
 
@@ -321,7 +337,7 @@ def _provenance(model: HeterogeneousUtility | CommonUtility) -> list[tuple[str, 
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "scipy", "numba"))
     return [
         ("seed", "a Generator was passed" if model.seed_ is None else str(model.seed_)),
-        ("data", f"{model.n_observations_:,} observations, {model.data_hash_}"),
+        ("data", f"{counted(model.n_observations_, 'observation')}, {model.data_hash_}"),
         ("degenerate, left out", f"{model.n_dropped_:,}"),
         ("versions", f"stochpref {__version__}, Python {platform.python_version()}, {versions}"),
     ]

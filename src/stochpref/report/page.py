@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from stochpref import __version__
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, counted
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.readers.writing import made, replacing
 from stochpref.report.content import N_ROWS, posterior_content, safe_json, shared_content, shorten, utility_content
@@ -58,7 +58,7 @@ def render(model: HeterogeneousUtility | CommonUtility, title: str | None = None
         reading = read_utility(model)
         words = utility_content(model, reading)
         pictures = common_pictures(reading) | utility_pictures(model, reading)
-    names = [shorten(name) for name in model.goods_]
+    names, count = [shorten(name) for name in model.goods_], len(reading.observations)
     payload = as_payload(reading.asked) | {"goods": names}
     script = _text("page.js")
     environment = jinja2.Environment(
@@ -69,7 +69,9 @@ def render(model: HeterogeneousUtility | CommonUtility, title: str | None = None
     return environment.from_string(_text("page.html")).render(
         **shared_content(reading, model),
         **words,
-        title=title or f"What {len(reading.observations):,} purchases say about {len(names):,} goods",
+        title=title
+        or f"What {counted(count, 'purchase')} {'says' if count == 1 else 'say'} about {counted(len(names), 'good')}",
+        counted=counted,
         is_posterior=isinstance(model, HeterogeneousUtility),
         pictures=pictures,
         curve_names=[names[curve.good] for curve in reading.curves],

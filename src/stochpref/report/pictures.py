@@ -72,27 +72,27 @@ def common_pictures(reading: Reading) -> dict[str, Any]:
     top = reading.order[:N_RANKED]
     names = [reading.observations.goods[i] for i in top]
     tall = 0.9 + 0.235 * len(top)
-    more = "" if len(reading.order) <= N_RANKED else f" The {N_RANKED} most wanted of {len(reading.order)} goods."
     check = reading.check
     offered = [i for i in top if np.isfinite(check.share[i])]
+    ranked = _some(len(top), reading, "wanted")
     return {
         "wanted": picture(
             lambda ax: plots.intervals(names, reading.wanted[top], *_ends(reading.wanted_range, top), ax,
                                        xlabel="utility of one unit"),
-            "Utility of each good, with intervals", f"What one unit is worth to customers.{more}", size=(4.6, tall),
+            "Utility of each good, with intervals", f"What one unit is worth to customers.{ranked}", size=(4.6, tall),
         ),
         "worth": picture(
             lambda ax: plots.intervals(names, reading.worth[top], *_ends(reading.worth_range, top), ax,
                                        xlabel="utility per unit of money"),
             "Utility per unit of money of each good, with intervals",
-            "The same per unit of money, at typical prices: what a customer buys first.", size=(4.6, tall),
+            f"The same per unit of money, at typical prices: what a customer buys first.{ranked}", size=(4.6, tall),
         ),
         "shares": picture(
             lambda ax: plots.shares([reading.observations.goods[i] for i in offered], check.share[offered],
                                     check.share_lower[offered], check.share_upper[offered], ax),
             "Observed and predicted share of customers who buy each good",
-            "Dots inside their bars: the model buys as customers did." if check.n_replicates > 1
-            else "Dots on their ticks: the utility buys as customers did.", size=(4.6, 1.1 + 0.235 * len(offered)),
+            f"Dots {'inside their bars: the model' if check.n_replicates > 1 else 'on their ticks: the utility'} "
+            f"buys as customers did.{ranked}", size=(4.6, 1.1 + 0.235 * len(offered)),
         ),
         "sizes": picture(
             lambda ax: plots.basket_sizes(check.size, check.size_lower, check.size_upper, ax, step=check.size_step),
@@ -104,7 +104,8 @@ def common_pictures(reading: Reading) -> dict[str, Any]:
             lambda ax: plots.elasticities(reading.elasticities, ax),
             "Heat map of price elasticities",
             "Change of the demand in the row, in %, for 1 % on the price in the column."
-            + (" A star: the interval excludes zero." if reading.wanted_range is not None else ""),
+            + (" A star: the interval excludes zero." if np.isfinite(reading.elasticities.lower).any() else "")
+            + _some(len(reading.elasticities.goods), reading, "bought"),
             size=_square(len(reading.elasticities.goods)),
         ) if reading.elasticities.goods else None,
     }  # fmt: skip
@@ -146,7 +147,7 @@ def utility_pictures(model: CommonUtility, reading: Reading) -> dict[str, Any]:
     return {
         "certificate": picture(
             lambda ax: plots.certificate(model.n_consistent_, model.upper_bound_, n_used, ax),
-            "Observations explained, undecided, and odd under every utility", "", size=(6.4, 1.5),
+            "Observations explained, undecided, and odd, at least, whatever the utility", "", size=(6.4, 1.5),
         ),
         "sphere": _sphere(reading, model.utility_, one, one),
     }  # fmt: skip
@@ -198,6 +199,12 @@ def _curve_picture(reading: Reading, curve: Curve) -> Picture:
         draw, f"Demand and revenue of {plots.label(name)} against its price",
         f"revenue peaks {where}" if curve.revenue[0].max() > 0 else "nobody buys it", size=(4.6, 2.1), panels=2,
     )  # fmt: skip
+
+
+def _some(count: int, reading: Reading, how: str) -> str:
+    """Return a sentence that says which goods are shown, where that is not all of them."""
+    n = reading.observations.n_goods
+    return "" if count >= n else f" Shown: {count} of {n} goods, those {how} most."
 
 
 def _ends(ranges: Array | None, rows: NDArray[np.intp]) -> tuple[Array | None, Array | None]:
