@@ -124,6 +124,21 @@ def test_every_data_frame_gives_the_same_observations(text):
         assert_same(sp.read_observations(frame), expected()), name
 
 
+def test_decimal_commas_are_read_where_commas_separate_nothing(tmp_path):
+    rows = "observation;good;price;quantity;budget\n1;tea;1,5;1;2,25\n1;rum;2;,25;2,25\n"
+    for suffix, separator in ((".csv", ";"), (".tsv", "\t")):
+        path = tmp_path / f"europe{suffix}"
+        path.write_text(rows.replace(";", separator))
+        found = sp.read_observations(path)
+        np.testing.assert_array_equal(found.prices, [[1.5, 2.0]])
+        np.testing.assert_array_equal(found.bundles, [[1.0, 0.25]])
+        assert found.budgets == [2.25]
+    path = tmp_path / "mixed.csv"
+    path.write_text(rows.replace("1,5", "1.5").replace("2,25", "2,250"))  # with points, a comma groups thousands
+    with pytest.raises(sp.UnreadableData, match="'2,250'"):
+        sp.read_observations(path)
+
+
 def test_integers_truth_values_and_categories_are_numbers_and_labels():
     frame = pl.DataFrame(
         {

@@ -43,13 +43,14 @@ class Labels(NamedTuple):
     names: tuple[str, ...]
 
 
-def to_numbers(column: Any, name: str) -> Numbers:
+def to_numbers(column: Any, name: str, decimal: str = ".") -> Numbers:
     """Return a column as float64, with the cells that are not numbers.
 
     Parameters
     ----------
     column : an Arrow array of text, numbers, truth values or categories of these.
     name : for the message if the column holds something else altogether, such as dates.
+    decimal : the mark before decimals in text.
     """
     column = _plain(column)
     kind = column.type
@@ -65,6 +66,8 @@ def to_numbers(column: Any, name: str) -> Numbers:
     trimmed = pc.utf8_trim_whitespace(column)
     is_missing = pc.is_in(pc.utf8_lower(trimmed), pa.array(_MISSING, column.type))
     present = pc.if_else(is_missing, pa.scalar(None, column.type), trimmed)
+    if decimal != ".":
+        present = pc.replace_substring(present, decimal, ".")
     try:
         return Numbers(_as_floats(pc.cast(present, pa.float64())), [], [])
     except pa.ArrowInvalid:

@@ -12,6 +12,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +42,7 @@ def table_of_text(data: bytes, source: str, separator: str | None = None) -> Tab
     """
     text = decode(data, source)
     separator = separator or _find_separator(text[:_LONGEST_HEADER])
+    decimal = _find_decimal(text, separator)
     try:
         _, header = next(_records(text[:_LONGEST_HEADER], separator), (0, []))
         if not header:
@@ -48,7 +50,7 @@ def table_of_text(data: bytes, source: str, separator: str | None = None) -> Tab
         names = tuple(name.lstrip() for name in header)  # 'a, b' is how people type
         parsed = _parse_fast(data.removeprefix(_BYTE_ORDER_MARK), header, separator)
         if parsed is None:
-            return _parse_slowly(text, source, names, separator)
+            return replace(_parse_slowly(text, source, names, separator), decimal=decimal)
     except csv.Error as error:
         raise UnreadableData(f"{source}: is not delimited text: {error}; export it as CSV") from None
 
@@ -56,7 +58,7 @@ def table_of_text(data: bytes, source: str, separator: str | None = None) -> Tab
         lines = np.array([line for line, _ in _records(text, separator)][1:], dtype=np.int64)
         return lines if len(lines) == parsed.num_rows else np.arange(parsed.num_rows) + 2
 
-    return Table(source, names, parsed.num_rows, parsed.column, row_numbers, _COUNTING)
+    return Table(source, names, parsed.num_rows, parsed.column, row_numbers, _COUNTING, decimal=decimal)
 
 
 _COUNTING: Final = "the header is row 1"
@@ -88,6 +90,11 @@ def _find_separator(head: str) -> str:
     """Return the separator the header uses most, outside quotes."""
     header = re.sub(r'"[^"]*"', "", next((line for line in head.splitlines() if line), ""))
     return max(",;\t", key=header.count)  # the comma if there is none
+
+
+def _find_decimal(text: str, separator: str) -> str:
+    """Return the comma where it separates no columns and no number has a point: it can only stand before decimals."""
+    return "," if separator != "," and "," in text and not re.search(r"\d\.\d", text) else "."
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -114,7 +114,7 @@ class CellReader:
         """Return a column, or a constant for every row, as (n_rows,) numbers; cells that are not numbers are NaN."""
         if not isinstance(place, str):
             return np.full(self.table.n_rows, place)
-        numbers = to_numbers(self.table.column(place), place)
+        numbers = to_numbers(self.table.column(place), place, self.table.decimal)
         for row, text in zip(numbers.bad_rows, numbers.bad_texts, strict=True):
             is_comma = "," in text
             remedy = (

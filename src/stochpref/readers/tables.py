@@ -39,6 +39,7 @@ class Table:
     row_numbers : () -> (n_rows,) the number a person gives each row; costs a second pass, so only for messages.
     counting : how rows are numbered, in words.
     ragged : row -> number of fields, for rows that have more or fewer than the header.
+    decimal : the mark before the decimals of a number that is written as text.
     positions : name -> position of a column.
     """
 
@@ -49,6 +50,7 @@ class Table:
     row_numbers: Callable[[], NDArray[np.int64]]
     counting: str
     ragged: Mapping[int, int] = field(default_factory=dict)
+    decimal: str = "."
     positions: Mapping[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
