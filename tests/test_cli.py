@@ -61,6 +61,13 @@ def test_check_prints_an_audit(good_file):
     assert shown.stderr == ""
 
 
+def test_check_warns_of_one_menu_for_all(tmp_path):
+    path = tmp_path / "same.csv"
+    for price, is_warned in ((2, True), (3, False)):
+        path.write_text(f"price_a,price_b,quantity_a,quantity_b,budget\n2,1,1,0,2\n{price},1,0,1,2\n")
+        assert ("every customer faced the same menu" in run("check", path).stdout) == is_warned
+
+
 def test_check_lists_bad_rows_and_audits_the_others(bad_file):
     shown = run("check", bad_file)
     assert shown.exit_code == 2
@@ -197,6 +204,11 @@ def test_predict_calls_menus_as_the_file_does(good_file):
     assert rows == [["menu", "good"], ["today", "milk"], ["sale", "milk"], ["sale", "bread"]]
     assert json.loads(run_process("predict", folder / "fit", named, "--json").stdout)["labels"] == ["today", "sale"]
     assert "  menu 2: " in run_process("predict", folder / "fit", numbered).stdout
+    single = folder / "single.csv"
+    single.write_text("good,price,budget\nmilk,2,3\nbread,1,3\n")
+    assert "  menu 1: " in run("predict", folder / "fit", single).stdout
+    single.write_text("good,price,budget\nmilk,2,3\nmilk,1,3\n")
+    assert "the same observation and good again" in run("predict", folder / "fit", single).stderr
 
 
 @pytest.mark.parametrize(
@@ -212,6 +224,12 @@ def test_predict_calls_menus_as_the_file_does(good_file):
         (("check", "purchases.csv", "--cap", "-1"), "caps must be positive"),
         (("chekc", "purchases.csv"), "check"),
         (("simulate", "--out", "x.csv", "--goods", "1"), "--goods"),
+        (("simulate", "--out", "x.csv", "--observations", "0"), "equal to 1; received 0"),
+        (("fit", "purchases.csv", "--model", "comon", "--out", "x"), "Did you mean 'common'?"),
+        (("design", "menus", "--criterion", "prediktion"), "Did you mean 'prediction'?"),
+        (("fit", "one.csv", "--out", "x"), "add what else was on offer, with its price, bought or not"),
+        (("predict", "fit", "no_budget.csv"), "pass a constant, columns={'budget': 2} (--column budget=2)\n"),
+        (("check", "no_budget.csv", "--column", "quantity=1"), "(--column budget=2), or read with budget='spent'"),
         (("simulate", "--out", "x.csv", "--concentration", "-1"), "concentration"),
         (("simulate", "--out", "x.csv", "--model", "common", "--corruption", "2"), "corruption"),
         (("simulate", "--out", "x.xlsx"), "must end in .csv or .parquet"),
@@ -256,6 +274,10 @@ def test_mistakes_name_the_remedy(good_file, monkeypatch, arguments, message):
     Path("sub.csv").mkdir()
     Path("fit").mkdir()
     Path("fit", "fit.json").write_text("{}")
+    Path("one.csv").write_text("observation,good,price,quantity,budget\n1,tea,1,1,2\n2,tea,2,1,2\n")
+    Path("no_budget.csv").write_text("observation,good,price\n1,tea,1\n1,milk,2\n")
+    if arguments[0] == "predict":
+        sp.CommonUtility(random_state=0).fit(sp.read_observations(good_file)).save("fit")
     before = good_file.read_text()
     shown = run(*arguments)
     assert shown.exit_code == 2
@@ -409,6 +431,14 @@ def test_a_process_of_its_own_for_every_command(tmp_path):
     assert run_process("design", "check", tmp_path / "menus.csv").returncode == 0
     table = ("--setting", "corruption", "--laws", "i", "--goods", 3, "--observations", 50, "--trials", 2, "--jobs", 1)
     assert run_process("reproduce", "table1", *table, "--method", "ours", "--out", tmp_path / "table").returncode == 0
+
+
+def test_the_demonstration_says_in_json_what_it_wrote(tmp_path):
+    shown = run_process("demo", "--out", tmp_path / "demo", "--observations", 60, "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["report"] == str(tmp_path / "demo" / "report.html")
+    assert all(Path(path).exists() for name, path in told.items() if name not in ("version", "seed"))
 
 
 def test_help_imports_nothing_heavy():

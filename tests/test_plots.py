@@ -104,6 +104,8 @@ def test_ranks_of_a_single_draw(ax):
 @pytest.mark.parametrize(("held", "bound"), [(80, 80), (80, 90), (100, 100), (0, 0)])
 def test_certificate_adds_up(ax, held, bound):
     plots.certificate(held, bound, 100, ax)
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert ("odd, at least, whatever the utility" in " ".join(words)) == (bound < 100)
     assert sum(bar.get_width() for bar in ax.patches) == 100
     assert len(ax.patches) == sum(part > 0 for part in (held, bound - held, 100 - bound))
 

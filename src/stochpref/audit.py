@@ -37,6 +37,7 @@ class Audit:
     sometimes_absent : number of goods missing from some menus.
     spent_share : mean share of the budget spent, over positive budgets.
     is_whole : every quantity is 0 or at its cap, so divisible-goods reasoning deserves a second look.
+    is_one_menu : all observations, two or more, are from the same prices, budget and caps.
     price_range, budget_range : smallest and largest value; prices over goods on offer.
     """
 
@@ -53,6 +54,7 @@ class Audit:
     sometimes_absent: int
     spent_share: float
     is_whole: bool
+    is_one_menu: bool
     price_range: tuple[float, float]
     budget_range: tuple[float, float]
 
@@ -101,6 +103,11 @@ class Audit:
             warnings.append(
                 f"{self.n_nearly_spent:,} of these leave less than 1 % of the budget. If figures were rounded, read "
                 "with\n    budget='rounded' (--budget rounded), which takes all of it as spent"
+            )
+        if self.is_one_menu:
+            warnings.append(
+                "every customer faced the same menu, which tells little of what else they want and how they differ;\n"
+                "    collect purchases at other prices or budgets (stochpref design menus chooses some)"
             )
         if self.never_offered:
             warnings.append(f"never on offer, nothing can be learnt: {_some(self.never_offered)}")
@@ -174,6 +181,7 @@ def audit(
         sometimes_absent=int(np.sum(~offered.all(axis=0) & offered.any(axis=0))),
         spent_share=float(np.mean(spent[funded] / budgets[funded])) if funded.any() else float("nan"),
         is_whole=bool(np.isin(kind, (SLACK, TIGHT)).all()),
+        is_one_menu=len(prices) > 1 and all(bool((a == a[0]).all()) for a in (prices, budgets, caps)),
         price_range=_range(prices[offered]),
         budget_range=_range(budgets),
     )

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -32,6 +34,24 @@ class _Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=_IN_ORDER.index)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = _clearer(error)
+            raise
+
+
+def _clearer(error: typer.BadParameter) -> str:
+    """Return what a refusal of an option's value says, with the nearest of its choices, or the value received."""
+    message = error.message.removeprefix("Value error, ")
+    choice = re.fullmatch(r"'(.*)' is not one of (.*)\.", message)
+    if choice:
+        near = difflib.get_close_matches(choice[1], re.findall(r"'([^']*)'", choice[2]), n=1)
+        return f"{message} Did you mean {near[0]!r}?" if near else message
+    causes: list[Any] = getattr(error.__cause__, "errors", list)()
+    return f"{message}; received {causes[0]['input']}" if causes else message
 
 
 app = typer.Typer(

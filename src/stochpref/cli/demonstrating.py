@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from stochpref import __version__
 from stochpref.cli.application import app, exit_codes, ready_folder
 
 _GOODS = "coffee,tea,juice,water,cake,sandwich"
@@ -34,6 +38,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("demo"),
     observations: Annotated[int, typer.Option(help="Customers of the simulated shop.", min=50)] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same shop.", min=0)] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the paths of what was written as JSON.")] = False,
 ) -> None:
     """Walk through everything on a simulated shop: look, fit, predict, compare, report.
 
@@ -44,28 +49,43 @@ def demo(
       stochpref demo
     """  # noqa: D301
     with exit_codes():
-        ready_folder(out)
-        purchases, prices, report = out / "purchases.csv", out / "new_prices.csv", out / "report.html"
-        learn, later, fitted, common = out / "learn.csv", out / "later.csv", out / "fit", out / "common"
-        seeded = ["--seed", str(seed)]
-        _step("A shop with six goods; every customer has a taste, a budget and prices of their own.")
-        _run(["simulate", "--goods", _GOODS, "--observations", observations, *seeded, "--out", purchases])
-        _step("What is in the table? Kinds of purchases, prices, budgets, and what would be wrong.")
-        _run(["check", purchases])
-        _step("A fifth of the purchases is held out, to test on later.")
-        _run(["split", purchases, "--out", learn, "--held-out", later])
-        _step("Suppose customers differ: what do they want on average, and how alike are they?")
-        _run(["fit", learn, "--out", fitted, *seeded])
-        _step("Suppose instead that they share one utility: how many purchases can it explain?")
-        _run(["fit", learn, "--model", "common", "--out", common, "--odd", out / "odd.csv", *seeded])
-        _step("Which of the two to believe? Here customers do differ, and purchases held out say so.")
-        _run(["compare", fitted, common, "--held-out", later])
-        _step("What would customers buy today, and what if coffee were cheaper?")
-        prices.write_text(_NEW_PRICES)
-        _run(["predict", fitted, prices])
-        _step("A page to look at and to show, with sliders for the prices.")
-        _run(["report", fitted, "--out", report])
-    typer.echo(f"\nDone. Open {report} in a browser.")
+        # With --json, what the commands print is a message like any other, and only the paths are the result.
+        with redirect_stdout(sys.stderr if as_json else sys.stdout):
+            written = _walk(out, observations, seed)
+            typer.echo(f"\nDone. Open {written['report']} in a browser.")
+        if as_json:
+            paths = {name: str(path) for name, path in written.items()}
+            typer.echo(json.dumps({"version": __version__, "seed": seed, **paths}, indent=2))
+
+
+def _walk(out: Path, observations: int, seed: int) -> dict[str, Path]:
+    """Run the commands one after another; return what they wrote."""
+    ready_folder(out)
+    names = {
+        "purchases": "purchases.csv", "learn": "learn.csv", "held_out": "later.csv", "fit": "fit", "common": "common",
+        "odd": "odd.csv", "new_prices": "new_prices.csv", "report": "report.html",
+    }  # fmt: skip
+    paths = {what: out / name for what, name in names.items()}
+    purchases, learn, later, fitted, common, odd, prices, report = paths.values()
+    seeded = ["--seed", str(seed)]
+    _step("A shop with six goods; every customer has a taste, a budget and prices of their own.")
+    _run(["simulate", "--goods", _GOODS, "--observations", observations, *seeded, "--out", purchases])
+    _step("What is in the table? Kinds of purchases, prices, budgets, and what would be wrong.")
+    _run(["check", purchases])
+    _step("A fifth of the purchases is held out, to test on later.")
+    _run(["split", purchases, "--out", learn, "--held-out", later])
+    _step("Suppose customers differ: what do they want on average, and how alike are they?")
+    _run(["fit", learn, "--out", fitted, *seeded])
+    _step("Suppose instead that they share one utility: how many purchases can it explain?")
+    _run(["fit", learn, "--model", "common", "--out", common, "--odd", odd, *seeded])
+    _step("Which of the two to believe? Here customers do differ, and purchases held out say so.")
+    _run(["compare", fitted, common, "--held-out", later])
+    _step("What would customers buy today, and what if coffee were cheaper?")
+    prices.write_text(_NEW_PRICES)
+    _run(["predict", fitted, prices])
+    _step("A page to look at and to show, with sliders for the prices.")
+    _run(["report", fitted, "--out", report])
+    return paths
 
 
 def _step(text: str) -> None:

@@ -309,7 +309,13 @@ def summary(
 @app.command()
 def predict(
     folder: Annotated[Path, typer.Argument(help="A fit that `stochpref fit` wrote.", metavar="FIT")],
-    file: Annotated[Path, typer.Argument(help="Menus: prices and budgets, as purchases without quantities.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Prices and budgets, as purchases without quantities; one menu needs no observation column.",
+            metavar="MENUS",
+        ),
+    ],
     out: Annotated[Path | None, typer.Option(help="Write a row per menu and good, .csv.")] = None,
     level: Annotated[float, typer.Option(help="Of the intervals (heterogeneous).")] = 0.9,
     layout: Annotated[Layout, typer.Option(help="As in check.")] = Layout.auto,

@@ -160,7 +160,10 @@ class HeterogeneousUtility(Estimator):
         source = as_observations(observations)
         plan = self._plan()
         if source.n_goods < 2:
-            raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
+            raise InvalidArgument(
+                f"observations must be of two goods or more, for what is wanted is told by comparison; received one, "
+                f"{source.goods[0]!r}; add what else was on offer, with its price, bought or not"
+            )
         prior = Prior.within(self.concentration_bounds, source.n_goods, self.prior)
         rng, self.seed_ = generator(self.random_state)
         key = int(rng.integers(2**63))

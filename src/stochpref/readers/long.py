@@ -3,6 +3,7 @@
 """Long data: one row per observation and good.
 
 A pair that does not occur, or has no price, is not on offer. Observations and goods keep their order of appearance.
+Menus without a column of observations are one menu.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
     """Return a draft from one row per observation and good."""
     places = _find_places(table, wishes)
     reader = CellReader(table)
-    observation = _label_observations(reader, str(places["observation"]))
+    observation = _label_observations(reader, places["observation"])
     good = reader.labels(str(places["good"]))
     unnamed = np.flatnonzero(good.codes < 0)
     reader.note(unnamed, f"column {places['good']!r} must name a good", lambda _: "an empty cell", "name the good")
@@ -63,18 +64,18 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
 
 
 def _find_places(table: Table, wishes: Wishes) -> dict[str, Place | None]:
-    needed = ["observation", "good", "price"]
-    needed += ["quantity"] if wishes.has_quantities else []
+    needed = ["observation", "good", "price", "quantity"] if wishes.has_quantities else ["good", "price"]
     needed += ["budget"] if wishes.budget != "spent" else []
     places: dict[str, Place | None] = dict.fromkeys(("quantity", "budget"))
-    places |= {role: need_column(table, wishes.columns, role) for role in needed}
-    places |= {role: find_column(table, wishes.columns, role) for role in ("customer", "cap")}
+    places |= {role: find_column(table, wishes.columns, role) for role in ("observation", "customer", "cap")}
+    places |= {role: need_column(table, wishes.columns, role, has_quantities=wishes.has_quantities) for role in needed}
     return places
 
 
-def _label_observations(reader: CellReader, column: str) -> Labels:
+def _label_observations(reader: CellReader, column: Place | None) -> Labels:
     table = reader.table
-    labels = reader.labels(column)
+    # Menus that no column tells apart are one menu.
+    labels = Labels(np.zeros(table.n_rows, np.int64), ("1",)) if column is None else reader.labels(column)
     unnamed = np.flatnonzero(labels.codes < 0)
     if unnamed.size:
         # Such a row might belong to any observation, so leaving it out would change one in silence.

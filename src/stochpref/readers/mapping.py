@@ -25,9 +25,10 @@ EVERY_OTHER: Final = ("*", "")  # a prefix that matches every column not otherwi
 
 _ADVICE: Final = {
     "price": "; without prices pass a constant: price=1.0",
-    "budget": "; without budgets pass a constant, budget=1.0, or read with budget='spent' (--budget spent)",
+    "budget": "; without budgets pass a constant, columns={'budget': 2} (--column budget=2)",
     "quantity": "; if every other column of a wide table is a quantity, pass quantity='*'",
 }
+_SPENT: Final = ", or read with budget='spent' (--budget spent)"  # where there are quantities
 # What others call our columns: offered where nothing is spelt alike, never taken without a word.
 _SYNONYMS: Final = {
     "observation": ("obs", "obsid", "id", "order", "order_id", "trans", "transaction", "basket", "trip", "visit"),
@@ -117,11 +118,12 @@ def find_column(table: Table, given: Mapping[str, Place], role: str) -> Place | 
     return place
 
 
-def need_column(table: Table, given: Mapping[str, Place], role: str) -> Place:
+def need_column(table: Table, given: Mapping[str, Place], role: str, *, has_quantities: bool = True) -> Place:
     """Return the column or constant of a role that cannot be done without."""
     place = find_column(table, given, role)
     if place is None:
-        raise UnreadableData(missing_column(table, role, role))
+        advice = _SPENT if role == "budget" and has_quantities else ""
+        raise UnreadableData(missing_column(table, role, role) + advice)
     return place
 
 

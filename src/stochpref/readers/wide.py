@@ -39,7 +39,9 @@ def find_wide_columns(table: Table, wishes: Wishes) -> WideColumns:
     """Return the columns of a wide table by role; looks at their names only."""
     observation = find_column(table, wishes.columns, "observation")
     customer = find_column(table, wishes.columns, "customer")
-    budget = need_column(table, wishes.columns, "budget") if wishes.budget != "spent" else None
+    budget = None
+    if wishes.budget != "spent":
+        budget = need_column(table, wishes.columns, "budget", has_quantities=wishes.has_quantities)
     by_good = _find_by_good(
         table, wishes, used={place for place in (observation, customer, budget) if place is not None}
     )
