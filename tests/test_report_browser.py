@@ -211,6 +211,12 @@ def test_it_fits_narrow_and_wide_screens(visit, name, width):
         assert field.rect["x"] + field.rect["width"] <= panel["x"] + panel["width"] + 1
 
 
+def test_a_narrow_screen_is_told_that_a_table_scrolls(visit):
+    hint = "return getComputedStyle(document.querySelector('#goods').parentElement, '::before').content"
+    assert "scrolls sideways" in visit("posterior", 400).execute_script(hint)
+    assert visit("posterior", 1400).execute_script(hint) == "none"
+
+
 def test_every_control_is_reached_by_the_keyboard(visit):
     browser = visit("posterior", 400)
     reached = []
@@ -255,6 +261,9 @@ def test_it_prints_without_controls_and_with_everything_else(visit):
     for selector in ("#verdict h2", "#wants img", "#trust img", "#demand img", "#rows output", "#baskets li", "pre"):
         assert browser.find_element(By.CSS_SELECTOR, selector).is_displayed()
     assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    lead = "const p = document.querySelector('#check h2 + p'); return getComputedStyle(p)"
+    for property_ in ("breakAfter", "breakInside"):  # no heading, and no sentence under it, stays behind its picture
+        assert browser.execute_script(f"{lead}.{property_}") == "avoid"
     printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert printed.startswith(b"%PDF")
     assert len(printed) > 20_000
