@@ -329,6 +329,8 @@ def test_simulate_and_split_say_in_json_what_they_wrote(tmp_path):
 
 
 def test_split_holds_a_share_out(tmp_path):
+    one = run("simulate", "--observations", 1, "--goods", 2, "--out", tmp_path / "all.csv")
+    assert "(1 observation of 2 goods, seed 0)" in one.stderr
     run("simulate", "--observations", 50, "--goods", 2, "--out", tmp_path / "all.csv")
     parts = tmp_path / "new" / "learn.csv", tmp_path / "new" / "later.parquet"
     shown = run("split", tmp_path / "all.csv", "--share", 0.3, "--out", parts[0], "--held-out", parts[1])

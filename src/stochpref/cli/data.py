@@ -24,7 +24,7 @@ from stochpref.cli.application import (
     ready_file,
     without_nan,
 )
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,7 +152,9 @@ def simulate(
         beside = out.with_name(f"{out.stem}.truth.json")
         with replacing(beside) as stream:
             stream.write(json.dumps(truth, indent=2).encode() + b"\n")
-        typer.echo(f"wrote {out} ({len(data):,} observations of {data.n_goods:,} goods, seed {seed})", err=True)
+        typer.echo(
+            f"wrote {out} ({counted(len(data), 'observation')} of {data.n_goods:,} goods, seed {seed})", err=True
+        )
         typer.echo(f"wrote {beside} (the truth behind them)", err=True)
         if as_json:
             typer.echo(json.dumps({"path": str(out), "truth_path": str(beside), **truth}, indent=2))
@@ -198,7 +200,7 @@ def split_purchases(
         order = np.random.default_rng(seed).permutation(len(data))
         for path, rows in ((out, np.sort(order[n_held:])), (held_out, np.sort(order[:n_held]))):
             write_observations(data[rows], path)
-            typer.echo(f"wrote {path} ({len(rows):,} observations, seed {seed})", err=True)
+            typer.echo(f"wrote {path} ({counted(len(rows), 'observation')}, seed {seed})", err=True)
         if as_json:
             content = {
                 "version": __version__,

@@ -29,7 +29,7 @@ from stochpref.cli.application import (
     without_nan,
     words_of,
 )
-from stochpref.errors import InvalidArgument, InvalidObservations
+from stochpref.errors import InvalidArgument, InvalidObservations, counted
 
 if TYPE_CHECKING:
     from stochpref.demand import Demand
@@ -394,7 +394,7 @@ def _write_predictions(menus: Menus, labels: tuple[str, ...], bundles: Any, dema
             )
     with replacing(path) as stream:
         stream.write(text.getvalue().encode())
-    typer.echo(f"wrote {path} ({len(menus):,} menus)", err=True)
+    typer.echo(f"wrote {path} ({counted(len(menus), 'menu')})", err=True)
 
 
 def _margin(text: str) -> float | str:
@@ -428,4 +428,4 @@ def _write_odd(fitted: CommonUtility, path: Path) -> None:
             table.writerow([*start, *[""] * len(fields)])
     with replacing(path) as stream:
         stream.write(text.getvalue().encode())
-    typer.echo(f"wrote {path} ({odd.size:,} odd observations)", err=True)
+    typer.echo(f"wrote {path} ({counted(odd.size, 'odd observation')})", err=True)
