@@ -112,10 +112,10 @@ def test_explanations(data: sp.Observations, fitted: sp.CommonUtility) -> None:
         assert why.is_consistent == fitted.consistent_[t]
         assert bool(why.at_odds) == (not why.is_consistent)
         assert all(item.gap >= 0 for item in why.at_odds)
-        assert "consistent" in str(why) or f"observation {t} is odd" in str(why)
+        assert "consistent" in str(why) or f"observation {t + 1} is odd" in str(why)
     odd = int(np.flatnonzero(~fitted.consistent_)[0])
-    assert f"together with observation {fitted.excluded_by_[odd]}" in str(fitted.explain(odd))
-    assert str(fitted.explain(odd, data[: odd + 1])).startswith(f"observation {odd} is odd")
+    assert f"together with observation {fitted.excluded_by_[odd] + 1}" in str(fitted.explain(odd))
+    assert str(fitted.explain(odd, data[: odd + 1])).startswith(f"observation {odd + 1} is odd")
     with pytest.raises(sp.InvalidArgument, match="t must be a whole number between 0 and 299"):
         fitted.explain(300)
 
@@ -139,7 +139,7 @@ def test_three_that_contradict_each_other_are_all_named() -> None:
     others = sorted({0, 1, 2} - {odd})
     assert (model.n_consistent_, model.upper_bound_) == (2, 2)
     assert model.explain(odd).excluded_by == tuple(others)
-    assert f"observations {others[0]}, {others[1]}" in str(model.explain(odd))
+    assert f"observations {others[0] + 1}, {others[1] + 1}" in str(model.explain(odd))
 
 
 @pytest.mark.parametrize("margin", [0.001, 0.02, "theorem"])

@@ -417,11 +417,10 @@ def _write_odd(fitted: CommonUtility, path: Path) -> None:
     table = csv.writer(text, lineterminator="\n")
     fields = ("good", "bought", "expected", "worth", "threshold", "gap")
     table.writerow(["observation", "customer", "kind", "excluded_by", *fields])
-    odd, name = np.flatnonzero(~fitted.consistent_), fitted.observations_.name
+    odd = np.flatnonzero(~fitted.consistent_)
     for t in odd:
         why = fitted.explain(int(t))
-        other = " ".join(name(s) for s in why.excluded_by)
-        start = [name(why.observation), why.customer or "", why.kind, other]
+        start = [why.name, why.customer or "", why.kind, " ".join(why.excluders)]
         for item in why.at_odds:
             table.writerow([*start, *(getattr(item, field) for field in fields)])
         if not why.at_odds:

@@ -39,27 +39,29 @@ class GoodAtOdds:
 class Explanation:
     """Why an observation agrees with a utility or not.
 
-    observation : its index. customer : its label, or None.
+    observation : its index. name : its label, or its number from 1. customer : the customer's label, or None.
     kind : "slack", "pivot", "tight" or "degenerate".
     is_consistent : the bundle is the unique optimum (with the fit's margin).
     shadow_price : of money, read off the bundle; None for a degenerate observation.
     at_odds : the goods that break the inequalities, the worst first.
     excluded_by : observations the utility explains (without a margin) that cannot all hold together with this one; ()
-        if there are none.
+        if there are none. excluders : their names.
     expected : (n,) the bundle the utility would have bought.
     """
 
     observation: int
+    name: str
     customer: str | None
     kind: str
     is_consistent: bool
     shadow_price: float | None
     at_odds: tuple[GoodAtOdds, ...]
     excluded_by: tuple[int, ...]
+    excluders: tuple[str, ...]
     expected: Array
 
     def __str__(self) -> str:
-        name = f"observation {self.observation}" + (f" (customer {self.customer})" if self.customer else "")
+        name = f"observation {self.name}" + (f" (customer {self.customer})" if self.customer else "")
         if self.kind == "degenerate":
             return f"{name} is degenerate: only exact ties could explain it"
         if self.is_consistent:
@@ -71,8 +73,8 @@ class Explanation:
                 f"of money against {item.threshold:.4g}, off by {100 * item.gap:.2g} % of the best"
             )
         if self.excluded_by:
-            others = ", ".join(str(t) for t in self.excluded_by)
-            lines.append(f"  it cannot hold together with observation{'s' * (len(self.excluded_by) > 1)} {others}")
+            several = "s" if len(self.excluders) > 1 else ""
+            lines.append(f"  it cannot hold together with observation{several} {', '.join(self.excluders)}")
         return "\n".join(lines)
 
 
@@ -94,10 +96,10 @@ def explain(
     """Return why observation t agrees with a utility or not."""
     row = observations[[t]]
     expected = choose(utility, row.prices, row.budgets, caps=row.caps)[0]
-    customer = None if observations.customers is None else observations.customers[t]
+    name, customer = observations.name(t), None if observations.customers is None else observations.customers[t]
     kind = KIND_NAMES[regions.kind_code[t]]
     if regions.kind_code[t] == DEGENERATE:
-        return Explanation(t, customer, kind, False, None, (), (), expected)
+        return Explanation(t, name, customer, kind, False, None, (), (), (), expected)
     is_held = bool(regions[[t]].contains(utility, margin=margin, strict=True)[0])
     worth = utility / regions.slope[t]
     price = _shadow_price(regions, t, worth)
@@ -113,4 +115,6 @@ def explain(
         )
         for i in np.argsort(-off, kind="stable") if off[i] >= 0.0
     )  # fmt: skip
-    return Explanation(t, customer, kind, is_held, price, at_odds, () if is_held else excluded_by, expected)
+    others = () if is_held else excluded_by
+    names = tuple(observations.name(s) for s in others)
+    return Explanation(t, name, customer, kind, is_held, price, at_odds, others, names, expected)

@@ -323,11 +323,11 @@ def _odd_rows(model: CommonUtility) -> dict[str, Any]:
             reasons.append(f"and {len(why.at_odds) - 2} more")
         rows.append(
             {
-                "observation": shorten(model.observations_.name(int(t)), 30),
+                "observation": shorten(why.name, 30),
                 "customer": "" if why.customer is None else shorten(why.customer, 30),
                 "kind": why.kind,
                 "why": "; ".join(reasons) or "only exact ties could explain it",
-                "excluded": ", ".join(shorten(model.observations_.name(s), 30) for s in why.excluded_by[:3]),
+                "excluded": ", ".join(shorten(name, 30) for name in why.excluders[:3]),
             }
         )
     return {"odd": rows, "n_odd": int(places.size), "has_customers": model.observations_.customers is not None}
