@@ -224,6 +224,7 @@ def test_predict_calls_menus_as_the_file_does(good_file):
         (("check", "purchases.csv", "--cap", "-1"), "caps must be positive"),
         (("chekc", "purchases.csv"), "check"),
         (("simulate", "--out", "x.csv", "--goods", "1"), "--goods"),
+        (("simulate", "--out", "x.csv", "--goods", "²"), "--goods must be two or more"),
         (("simulate", "--out", "x.csv", "--observations", "0"), "equal to 1; received 0"),
         (("fit", "purchases.csv", "--model", "comon", "--out", "x"), "Did you mean 'common'?"),
         (("design", "menus", "--criterion", "prediktion"), "Did you mean 'prediction'?"),

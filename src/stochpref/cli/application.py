@@ -224,9 +224,10 @@ def columns(assignments: list[str]) -> dict[str, str]:
 def good_names(text: str, option: str) -> tuple[str, ...]:
     """Return the goods that an option names, or numbers: ``tea,milk`` or ``2``; at least two."""
     count = text.strip()
-    if count.isdigit() and int(count) > _MOST_GOODS:
+    is_count = count.isascii() and count.isdecimal()  # isdigit would take ² for a number, and int would not
+    if is_count and int(count) > _MOST_GOODS:
         raise InvalidArgument(f"{option} must be at most {_MOST_GOODS:,}; received {count}")
-    names = tuple(f"good{i + 1}" for i in range(int(count))) if count.isdigit() else tuple(split(text))
+    names = tuple(f"good{i + 1}" for i in range(int(count))) if is_count else tuple(split(text))
     if len(names) < 2:
         raise InvalidArgument(
             f"{option} must be two or more: a number, or names separated by commas; received {text!r}"

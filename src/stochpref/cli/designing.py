@@ -104,6 +104,7 @@ def menus(
                 "efficiency_bound": found.efficiency_bound,
                 "relative_information": found.relative_information,
                 "angle": found.angle,
+                "n_reliable": found.n_reliable,
                 "notes": list(found.notes),
             }
             typer.echo(json.dumps(without_nan(content), indent=2))
