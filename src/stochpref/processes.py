@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
+from threading import Thread
 from typing import Any, NamedTuple
 
 from stochpref.errors import StochprefError
@@ -42,7 +43,7 @@ class _Helper:
     def start(cls, function: Callable[[Any], Any], needs_main: bool) -> _Helper:
         line, far_end = _spawning.Pipe()
         process = _spawning.Process(target=_serve, args=(function, far_end), daemon=True)
-        with nullcontext() if needs_main else _nameless_main():
+        with _deaf(), nullcontext() if needs_main else _nameless_main():
             process.start()
         far_end.close()  # so that the line ends when the process does
         return cls(process, line)
@@ -66,6 +67,19 @@ class _Helper:
         self.process.terminate()
         self.process.join()
         self.line.close()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach, not even while they load: this one ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -122,21 +136,27 @@ def run_in_processes(
 
 def _serve(function: Callable[[Any], Any], line: Any) -> None:
     """Answer tasks until the line ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where `_deaf` can do nothing
+    Thread(target=_end_with_parent, daemon=True).start()
     # Threads of several processes would fight over the cores; results do not depend on their number.
     os.environ["STOCHPREF_NUM_THREADS"] = "1"
     line.send("ready")
     while True:
         try:
             task = line.recv()
-        except (EOFError, OSError, KeyboardInterrupt):
+        except (EOFError, OSError):
             return
         except Exception as error:  # whatever unpickling what a user wrote may raise
             line.send(
                 Lost(f"it cannot be read in another process: {error}; define functions in a module, or set jobs=1")
             )
             continue
-        try:
-            line.send(function(task))
-        except KeyboardInterrupt:
-            return
+        line.send(function(task))
+
+
+def _end_with_parent() -> None:
+    """End this process, whatever it is at, when the one that started it is gone: killed, it ends no other."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)  # from a thread nothing else ends the process

@@ -10,17 +10,12 @@ sittings. Finished ones are kept, a line each, in a file that a later run reads.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context, parent_process
 from pathlib import Path
-from threading import Thread
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,11 +23,12 @@ from numpy.typing import NDArray
 
 from stochpref import __version__
 from stochpref.choice import choose
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, StochprefError
 from stochpref.laws import CorruptedUtilityLaw, MenuLaw, VonMisesFisher, simulate, uniform_directions
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import group
+from stochpref.processes import Lost, run_in_processes
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
@@ -262,39 +258,22 @@ def _run_all(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Outcome]]:
         for task in tasks:
             yield task, run_trial(task)
         return
-    # Threads of several processes would fight over the cores; draws do not depend on their number.
-    before = os.environ.get("STOCHPREF_NUM_THREADS")
-    os.environ["STOCHPREF_NUM_THREADS"] = "1"
+    for number, found in run_in_processes(_attempt, tasks, jobs, needs_main=False):
+        if isinstance(found, Lost):
+            raise StochprefError(
+                f"a trial was lost: {found.reason}; finished ones are kept, and the same command goes on"
+            )
+        if isinstance(found, Exception):
+            raise found
+        yield tasks[number], found
+
+
+def _attempt(task: Task) -> Outcome | Exception:
+    """Return what another process is to be told: the outcome, or why there is none."""
     try:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_start_worker) as pool:
-            futures = {pool.submit(run_trial, task): task for task in tasks}
-            try:
-                for future in as_completed(futures):
-                    yield futures[future], future.result()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-    finally:
-        if before is None:
-            del os.environ["STOCHPREF_NUM_THREADS"]
-        else:
-            os.environ["STOCHPREF_NUM_THREADS"] = before
-
-
-def _start_worker() -> None:
-    """Let an interrupt end a worker without a word, and let it end with the process that started it, if that is killed.
-
-    The executor tells its workers to leave only where it ends itself; without a parent they would wait for ever.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)  # from a thread nothing else ends the process
+        return run_trial(task)
+    except Exception as error:  # raised again where it is heard
+        return error
 
 
 def _append(path: Path, task: Task, outcome: Outcome) -> None:
