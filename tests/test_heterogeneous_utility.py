@@ -462,7 +462,10 @@ def test_cli_a_fit_takes_the_place_of_another_whole(folder: Path) -> None:
 
 
 def test_cli_a_fit_that_fails_leaves_no_folder(folder: Path) -> None:
-    result = run("fit", folder / "purchases.csv", "--out", folder / "new", "--concentration-bounds", 5, 1)
+    result = run("fit", folder / "purchases.csv", "--out", folder / "new" / "fit", "--concentration-bounds", 5, 1)
+    assert result.exit_code == 2
+    assert not (folder / "new").exists()
+    result = run("split", folder / "none.csv", "--out", folder / "new" / "a.csv", "--held-out", folder / "b.csv")
     assert result.exit_code == 2
     assert not (folder / "new").exists()
 
@@ -474,6 +477,16 @@ def test_cli_refuses_options_of_the_other_model(folder: Path) -> None:
     result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--model", "common", "--draws", 3)
     assert result.exit_code == 2
     assert "--draws belongs to --model heterogeneous" in result.output
+
+
+def test_cli_a_fit_made_here_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "here").mkdir()
+    monkeypatch.chdir(folder / "here")
+    assert run("fit", folder / "purchases.csv", "--out", ".", "--model", "common").exit_code == 0
+    command = ["stochpref", "fit", "purchases.csv", "--out", "here", "--model", "common"]
+    copy = sp.load_fit(folder / "here")
+    copy.save(folder / "copy")
+    assert copy.command_ == sp.load_fit(folder / "copy").command_ == command
 
 
 @pytest.mark.usefixtures("clock")

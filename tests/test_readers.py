@@ -137,6 +137,15 @@ def test_decimal_commas_are_read_where_commas_separate_nothing(tmp_path):
     path.write_text(rows.replace("1,5", "1.5").replace("2,25", "2,250"))  # with points, a comma groups thousands
     with pytest.raises(sp.UnreadableData, match="'2,250'"):
         sp.read_observations(path)
+    path.write_text("observation;good;price;quantity;budget\n1;tea;1,200;1;2,500\n1;rum;950;0;2,500\n")  # or without
+    with pytest.raises(sp.UnreadableData, match="'1,200'"):
+        sp.read_observations(path)
+
+
+def test_what_has_no_label_is_called_by_its_number_in_the_file(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("price_a,price_b,quantity_a,quantity_b,budget\n1,1,9,0,1\n1,1,1,0,1\n1,1,0,1,1\n")
+    assert scan(path).accept(skip_bad=True).name(0) == "2"
 
 
 def test_integers_truth_values_and_categories_are_numbers_and_labels():

@@ -96,7 +96,7 @@ class Audit:
         if self.degenerate_rows:
             warnings.append(
                 f"{counted(len(self.degenerate_rows), 'degenerate observation')} "
-                f"(number {_some(tuple(t + 1 for t in self.degenerate_rows))}): no fit uses them;\n"
+                f"(number {_some(tuple(t + 1 for t in self.degenerate_rows))} of those read): no fit uses them;\n"
                 "    correct them, or leave them out: degenerate='drop' (--degenerate drop)"
             )
         if self.n_nearly_spent:

@@ -168,8 +168,9 @@ def _warnings(fits: Mapping[str, Fit], held_out: Observations | None) -> list[st
         for other in others
         if fits[other].data_hash_ != fits[first].data_hash_
     ]
-    for name, model in fits.items() if held_out is not None else ():
-        assert held_out is not None
+    if held_out is None:
+        return found
+    for name, model in fits.items():
         count = _n_known(held_out, model)
         if count:
             found.append(

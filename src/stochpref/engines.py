@@ -78,7 +78,7 @@ def one_of_many() -> Iterator[None]:
 def n_threads() -> int:
     """Return the number of threads: ``STOCHPREF_NUM_THREADS`` if set, else the cores this process may use."""
     stated = os.environ.get("STOCHPREF_NUM_THREADS", "")
-    if stated.isdigit() and int(stated) > 0:
+    if stated.isdecimal() and int(stated) > 0:
         return int(stated)
     if getattr(_here, "is_one_of_many", False):
         return 1

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +25,7 @@ from stochpref.errors import InvalidArgument, StochprefError
 
 TABLES = (".csv", ".parquet")  # what tables are written as
 _MOST_GOODS = 10**6
+_new_folders: ContextVar[list[Path]] = ContextVar("new_folders")  # that the running command has made
 _IN_ORDER = (
     "demo", "check", "simulate", "split", "fit", "summary", "predict", "report", "compare", "design", "reproduce",
 )  # fmt: skip
@@ -113,6 +115,7 @@ def _root(
 @contextmanager
 def exit_codes() -> Iterator[None]:
     """Turn our exceptions and those of the file system into one message and exit code 2, an interrupt into 130."""
+    ours = _new_folders.set([])
     try:
         yield
     except BrokenPipeError:
@@ -130,6 +133,11 @@ def exit_codes() -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)
+    finally:
+        for place in _new_folders.get():
+            with suppress(OSError):  # something is in it, as it should be
+                place.rmdir()
+        _new_folders.reset(ours)
 
 
 @contextmanager
@@ -143,7 +151,11 @@ def warnings_to_stderr() -> Iterator[None]:
 
 
 def ready_folder(folder: Path, option: str = "--out") -> None:
-    """Make the folder that an option names, and refuse one that cannot be written to, before anything is computed."""
+    """Make the folder that an option names, and refuse one that cannot be written to, before anything is computed.
+
+    It vanishes again if the command ends and nothing is in it.
+    """
+    _new_folders.get([]).extend(place for place in (folder, *folder.parents) if not place.exists())
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -152,20 +164,6 @@ def ready_folder(folder: Path, option: str = "--out") -> None:
         raise InvalidArgument(f"{option}: {folder} cannot be made: {error.strerror}; choose another place") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidArgument(f"{option}: {folder} may not be written to; choose another place")
-
-
-@contextmanager
-def made_folder(folder: Path, option: str = "--out") -> Iterator[None]:
-    """Make the folder that an option names, and take it away again if what was to fill it fails before it could."""
-    is_new = not folder.exists()
-    ready_folder(folder, option)
-    try:
-        yield
-    except BaseException:
-        if is_new:
-            with suppress(OSError):  # it holds something by now, such as a checkpoint
-                folder.rmdir()
-        raise
 
 
 def words_of(context: typer.Context) -> list[str]:
@@ -178,7 +176,7 @@ def words_of(context: typer.Context) -> list[str]:
             continue
         value = context.params[name]
         values = [value] if not isinstance(value, list | tuple) else value
-        texts = [item.name if isinstance(item, Path) else str(item) for item in values]
+        texts = [item.resolve().name if isinstance(item, Path) else str(item) for item in values]
         option = parameter.opts[0]
         if parameter.param_type_name == "argument":
             words += texts

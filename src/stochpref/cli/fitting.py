@@ -23,8 +23,8 @@ from stochpref.cli.application import (
     app,
     columns,
     exit_codes,
-    made_folder,
     ready_file,
+    ready_folder,
     warnings_to_stderr,
     without_nan,
     words_of,
@@ -166,7 +166,8 @@ def fit(
         reading = {"columns": columns(column or []), "budget": budget.value, "caps": cap}
         data, locate_fn = _read(file, model, layout, reading, skip_bad, single_precision)
         fitted: CommonUtility | HeterogeneousUtility
-        with made_folder(out), _located(file, locate_fn):
+        ready_folder(out)
+        with _located(file, locate_fn):
             if model is Model.common:
                 fitted = _fit_common(data, margin or "0", solver, centre, degenerate, seed)
             else:

@@ -30,6 +30,7 @@ from stochpref.design.information import (
     angle_variance,
     draw_customers,
     forecast_angle,
+    forecast_words,
     moments_of,
     possible_purchases,
     relative_information,
@@ -100,10 +101,7 @@ class MenuCheck:
     def __str__(self) -> str:
         n = len(self.goods)
         needed = f"{self.n_needed:,.0f}" if np.isfinite(self.n_needed) else "no number of"
-        angle = f"{self.angle:.3g} rad after one observation of each menu (forecast)"
-        if not np.isfinite(self.angle):
-            is_known = np.isfinite(self.n_reliable)
-            angle = f"no forecast {f'below {self.n_reliable:,.0f} observations' if is_known else 'at any number'}"
+        angle = forecast_words(self.angle, self.n_reliable, "after one observation of each menu")
         lines = [
             f"{self.n_menus} menus of {n} goods: {self.message}",
             f"  rank                 {self.rank} of {n}, condition {self.condition:.3g}",

@@ -224,3 +224,12 @@ def forecast_angle(variance: float, n_observations: float) -> float:
     if not np.isfinite(variance):
         return np.inf
     return float(np.arctan(np.sqrt(variance / n_observations)))
+
+
+def forecast_words(angle: float, n_reliable: float, when: str = "") -> str:
+    """Return a forecast in words, or from how many observations on there is one."""
+    if np.isfinite(angle):
+        return f"{angle:.3g} rad {when} (forecast)".replace("  ", " ")
+    return (
+        f"no forecast below {n_reliable:,.0f} observations" if np.isfinite(n_reliable) else "no forecast at any number"
+    )

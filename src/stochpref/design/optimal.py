@@ -38,6 +38,7 @@ from stochpref.design.information import (
     angle_variance,
     draw_for_laws,
     forecast_angle,
+    forecast_words,
     menu_moments,
     moments_of,
     possible_purchases,
@@ -113,10 +114,7 @@ class MenuDesign:
     def __str__(self) -> str:
         menus = self.menus
         offered = np.isfinite(menus.prices).sum(axis=1)
-        angle = f"{self.angle:.3g} rad (forecast)"
-        if not np.isfinite(self.angle):
-            is_known = np.isfinite(self.n_reliable)
-            angle = f"no forecast {f'below {self.n_reliable:,.0f} observations' if is_known else 'at any number'}"
+        angle = forecast_words(self.angle, self.n_reliable)
         lines = [
             f"{len(menus)} menus of {menus.n_goods} goods, criterion {self.criterion}",
             f"  goods on offer            {offered.min()} to {offered.max()}",

@@ -289,7 +289,7 @@ class CommonUtility(Estimator):
             "settings": settings,
             "seed": self.seed_,
             "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
-            "command": None if command is None else list(command),
+            "command": self.command_ if command is None else list(command),
         }
         data = to_bytes(xr.DataTree.from_dict(data_groups(self.observations_)))
         write_fit(folder, header, {UTILITY_FILE: self._learned(), DATA_FILE: data})

@@ -448,7 +448,7 @@ class HeterogeneousUtility(Estimator):
             "settings": {name: as_setting(value) for name, value in self.get_params(deep=False).items()},
             "seed": self.seed_,
             "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
-            "command": None if command is None else list(command),
+            "command": self.command_ if command is None else list(command),
         }
         learned = {
             "sampler": self.sampler_,

@@ -77,7 +77,10 @@ def over_goods(observations: Observations, known: tuple[str, ...]) -> Observatio
     bundles, caps = np.zeros_like(prices), np.ones_like(prices)
     for whole, part in ((prices, observations.prices), (bundles, observations.bundles), (caps, observations.caps)):
         whole[:, places] = part
-    return Observations(prices, observations.budgets, bundles, goods=known, caps=caps)
+    return Observations(
+        prices, observations.budgets, bundles, goods=known, caps=caps, customers=observations.customers,
+        labels=observations.labels,
+    )  # fmt: skip
 
 
 def _check_budgets(menus: Menus | ArrayLike, budgets: ArrayLike | None) -> None:

@@ -93,8 +93,13 @@ def _find_separator(head: str) -> str:
 
 
 def _find_decimal(text: str, separator: str) -> str:
-    """Return the comma where it separates no columns and no number has a point: it can only stand before decimals."""
-    return "," if separator != "," and "," in text and not re.search(r"\d\.\d", text) else "."
+    """Return the comma where it separates no columns, no number has a point, and some comma is not one of thousands.
+
+    Three digits after every comma may be thousands or decimals: such cells are refused rather than guessed at.
+    """
+    if separator == "," or re.search(r"\d\.\d", text):
+        return "."
+    return "," if re.search(r"\d,(\d{1,2}|\d{4,})(?![\d,])", text) else "."
 
 
 def _records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -116,10 +116,9 @@ class CellReader:
             return np.full(self.table.n_rows, place)
         numbers = to_numbers(self.table.column(place), place, self.table.decimal)
         for row, text in zip(numbers.bad_rows, numbers.bad_texts, strict=True):
-            is_comma = "," in text
-            remedy = (
-                "write decimals with a point" if is_comma else "give a number; leave the cell empty if there is none"
-            )
+            remedy = "give a number; leave the cell empty if there is none"
+            if "," in text:
+                remedy = "write decimals with a point, and thousands without a mark"
             self._note(row, f"column {place!r} must hold numbers", repr(_shortened(text)), remedy)
         return numbers.values
 

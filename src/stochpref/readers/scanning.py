@@ -192,8 +192,8 @@ def read_menus(
     if bad:
         n_bad = len({row.position for row in bad})
         _refuse(draft.source, bad, _describe_bad(bad, n_bad, len(draft.budgets), draft.counting, 3), "correct them")
-    labels = [label or str(t + 1) for t, label in enumerate(draft.labels)] if any(draft.labels) else None
-    menus = Menus(draft.prices, draft.budgets, goods=draft.goods, caps=draft.caps, labels=labels)
+    every = np.arange(len(draft.budgets))
+    menus = Menus(draft.prices, draft.budgets, goods=draft.goods, caps=draft.caps, labels=_names(draft, every))
     return menus if goods is None else _reorder(menus, tuple(goods), draft.source)
 
 
@@ -290,8 +290,15 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
         goods=draft.goods,
         customers=customers,
         caps=draft.caps[kept],
-        labels=[draft.labels[t] or str(t + 1) for t in kept.tolist()] if any(draft.labels) else None,
+        labels=_names(draft, kept),
     )
+
+
+def _names(draft: Draft, kept: NDArray[np.int64]) -> list[str] | None:
+    """Return labels, and the number in the source of what has none; None where numbers in a row say as much."""
+    if not any(draft.labels) and kept.size == len(draft.budgets):
+        return None
+    return [draft.labels[t] or str(t + 1) for t in kept.tolist()]
 
 
 def _refuse(source: str, bad: tuple[BadRow, ...], description: str, remedy: str) -> NoReturn:
