@@ -171,7 +171,7 @@ def optimal_menus(
     criterion : "d" (volume of the confidence region of κμ), "a" (squared angle error of μ) or "prediction" (variance of
         the mean demand at `targets`).
     limits : what prices and budgets may be.
-    targets : menus of the same goods, in any order, whose demand matters, for "prediction"; the paper's law (i) by
+    targets : Menus whose demand matters, for "prediction", of the same goods in any order; the paper's law (i) by
         default.
     held : (n, n) or (k, n, n) information about κμ already held, from earlier purchases.
     effort : how hard to look.
