@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("choice", "regions", "readers", "mass", "consensus", "design", "scale", "peers")
+NAMES = ("choice", "regions", "readers", "mass", "consensus", "design", "scale", "report", "peers")
 
 
 def main() -> None:
