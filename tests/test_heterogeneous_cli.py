@@ -1,0 +1,121 @@
+"""The heterogeneous model from the command line: fits, summaries, predictions, and what is left when one stops."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import stochpref as sp
+from stochpref import cli
+from tests.test_heterogeneous_utility import market
+
+
+def run(*arguments: object) -> object:
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("cli")
+    sp.write_observations(market(3, 120), home / "purchases.csv")
+    result = run("fit", home / "purchases.csv", "--out", home / "fit", "--draws", 100, "--effective", 100)
+    assert result.exit_code == 0, result.output
+    assert "converged" in result.stdout
+    return home
+
+
+def test_summary_and_predict(folder: Path) -> None:
+    assert not (folder / "fit" / "checkpoint.npz").exists()
+    assert {path.name for path in (folder / "fit").iterdir()} == {"fit.json", "posterior.nc", "learned.json"}
+    text = run("summary", folder / "fit").stdout
+    assert "concentration" in text
+    content = json.loads(run("summary", folder / "fit", "--json").stdout)
+    assert content["model"] == "heterogeneous"
+    assert len(content["goods"]) == 3
+    (folder / "menus.csv").write_text("observation,good,price,budget\n1,good1,1.0,2\n1,good2,1.5,2\n2,good3,2.0,1\n")
+    names = sp.load_fit(folder / "fit").goods_
+    table = (folder / "menus.csv").read_text()
+    for i in range(3):
+        table = table.replace(f"good{i + 1}", names[i])
+    (folder / "menus.csv").write_text(table)
+    result = run("predict", folder / "fit", folder / "menus.csv", "--out", folder / "demand.csv")
+    assert result.exit_code == 0, result.output
+    assert "revenue" in result.stdout
+    rows = (folder / "demand.csv").read_text().splitlines()
+    assert rows[0] == "menu,good,price,budget,bundle,expected,lower,upper"
+    assert len(rows) == 4
+    content = json.loads(run("predict", folder / "fit", folder / "menus.csv", "--json").stdout)
+    assert np.shape(content["demand"]["mean"]) == (2, 3)
+    assert content["labels"] == content["demand"]["labels"] == ["1", "2"]
+
+
+def test_a_fit_takes_the_place_of_another_whole(folder: Path) -> None:
+    home, table = folder / "both", folder / "purchases.csv"
+    run("fit", table, "--out", home, "--draws", 100, "--effective", 100)
+    (home / "notes.txt").write_text("mine")
+    result = run("fit", table, "--out", home, "--model", "common")
+    assert "in place of a heterogeneous fit" in result.stderr
+    assert {path.name for path in home.iterdir()} == {"fit.json", "utility.json", "observations.nc", "notes.txt"}
+    (home / "observations.nc").write_text("mine now")  # not what the fit wrote: not for us to delete
+    run("fit", table, "--out", home, "--draws", 100, "--effective", 100)
+    assert {path.name for path in home.iterdir()} == {
+        "fit.json", "posterior.nc", "learned.json", "observations.nc", "notes.txt",
+    }  # fmt: skip
+
+
+def test_a_fit_that_fails_leaves_no_folder(folder: Path) -> None:
+    result = run("fit", folder / "purchases.csv", "--out", folder / "new" / "fit", "--concentration-bounds", 5, 1)
+    assert result.exit_code == 2
+    assert not (folder / "new").exists()
+    result = run("split", folder / "none.csv", "--out", folder / "new" / "a.csv", "--held-out", folder / "b.csv")
+    assert result.exit_code == 2
+    assert not (folder / "new").exists()
+
+
+def test_refuses_options_of_the_other_model(folder: Path) -> None:
+    result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--odd", folder / "odd.csv")
+    assert result.exit_code == 2
+    assert "--odd belongs to --model common" in result.output
+    result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--model", "common", "--draws", 3)
+    assert result.exit_code == 2
+    assert "--draws belongs to --model heterogeneous" in result.output
+
+
+def test_a_fit_made_here_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "here").mkdir()
+    monkeypatch.chdir(folder / "here")
+    assert run("fit", folder / "purchases.csv", "--out", ".", "--model", "common").exit_code == 0
+    command = ["stochpref", "fit", "purchases.csv", "--out", "here", "--model", "common"]
+    copy = sp.load_fit(folder / "here")
+    copy.save(folder / "copy")
+    assert copy.command_ == sp.load_fit(folder / "copy").command_ == command
+
+
+@pytest.mark.usefixtures("clock")
+def test_exit_code_when_not_converged(folder: Path) -> None:
+    arguments = ("--sampler", "gibbs", "--draws", 10**6, "--max-seconds", 800)
+    result = run("fit", folder / "purchases.csv", "--out", folder / "short", *arguments)
+    assert result.exit_code == 0
+    assert "warning: NOT CONVERGED" in result.stderr
+    assert (folder / "short" / "checkpoint.npz").exists()
+    result = run("fit", folder / "purchases.csv", "--out", folder / "short", *arguments, "--require-converged")
+    assert result.exit_code == 3
+    assert "resumed from" in result.stderr
+    refused = run("fit", folder / "purchases.csv", "--out", folder / "short", *arguments, "--seed", 1)
+    assert refused.exit_code == 2
+    assert "belongs to other data" in refused.stderr
+    assert "resum" not in refused.stderr
+
+
+def test_interrupted_fit_leaves_a_usable_result(folder: Path, interrupt_at: Callable[[int], None]) -> None:
+    interrupt_at(330)
+    result = run("fit", folder / "purchases.csv", "--out", folder / "stopped", "--sampler", "gibbs")
+    assert result.exit_code == 130
+    assert "interrupted" in result.stderr
+    assert "give the same command again" in result.stderr
+    assert sp.load_fit(folder / "stopped").status_ == "interrupted"
