@@ -138,7 +138,7 @@ def utility_content(model: CommonUtility, reading: Reading) -> dict[str, Any]:
         Point("good" if model.is_optimal_ else "note", proof),
         Point("bad" if is_many else "good", odd + advice),
         *checks,
-        *_wanted_points(reading, "Not wanted, but by odd customers"),
+        *_wanted_points(reading, "Not wanted, except by odd customers"),
         *_data_points(reading),
     ]
     is_fitting = not is_many and all(point.status != "bad" for point in checks)
