@@ -274,8 +274,10 @@ def test_a_bad_file_is_read_once(observations: sp.Observations, client: Any, tmp
 
 
 def test_a_local_cluster_is_started_and_ended(observations: sp.Observations) -> None:
+    before = dict(os.environ)
     found = sp.fit_maximum_likelihood(observations[:200], engine="dask")
     np.testing.assert_allclose(found.h, sp.fit_maximum_likelihood(observations[:200]).h, rtol=1e-6)
+    assert dict(os.environ) == before
 
 
 def test_an_engine_that_is_none_is_refused(observations: sp.Observations, monkeypatch: pytest.MonkeyPatch) -> None:

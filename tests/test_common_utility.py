@@ -346,6 +346,9 @@ def test_bad_settings_and_edited_fits_are_refused(tmp_path: Path, data: sp.Obser
     (tmp_path / "fit" / "fit.json").write_text(json.dumps(header))
     with pytest.raises(sp.UnreadableData, match="changed by hand"):
         sp.load_fit(tmp_path / "fit")
+    (tmp_path / "fit" / "utility.json").unlink()
+    with pytest.raises(sp.UnreadableData, match=r"incomplete: fit.json is there and utility.json is not"):
+        sp.load_fit(tmp_path / "fit")
 
 
 def test_odd_customers_are_named_as_in_the_file(tmp_path: Path) -> None:

@@ -72,6 +72,8 @@ def test_customers_who_differ_are_told_from_one_common_utility(
     assert difference.mean > 2 * difference.standard_error
     assert "posterior is better than common" in str(found)
     assert json.loads(json.dumps(found.as_dict()))["n_held_out"] == 100
+    with np.errstate(invalid="ignore"):
+        assert "no clear difference" in str(sp.compare_fits(fits, differing[1][:1]))  # type: ignore[arg-type]
 
 
 def test_leave_one_out_is_paired_only_on_the_same_data(

@@ -124,7 +124,7 @@ def _verdict(first: str, difference: Difference) -> str:
     sizes = f"{abs(mean):.4f} ± {error:.4f} an observation"
     if not np.isfinite(mean):
         return f"{difference.measure}: {first} and {difference.other} cannot be compared: one gives a bundle no chance"
-    if abs(mean) <= 2.0 * error:
+    if not abs(mean) > 2.0 * error:  # nor where one observation leaves the error unknown
         return f"{difference.measure}: no clear difference between {first} and {difference.other} ({sizes})"
     better, worse = (first, difference.other) if mean > 0 else (difference.other, first)
     return f"{difference.measure}: {better} is better than {worse} by {sizes}"

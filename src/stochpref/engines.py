@@ -126,8 +126,15 @@ def connect(engine: Any) -> Iterator[Any]:
         raise InvalidArgument(
             "engine='dask' needs Dask, which is not installed; pip install 'stochpref[dask]'"
         ) from None
-    with (
-        LocalCluster(n_workers=n_threads(), threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+    # Variables that are set for workers, numbers of threads among them, would stay set here.
+    before = dict(os.environ)
+    try:
+        with (
+            LocalCluster(n_workers=n_threads(), threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)

@@ -84,7 +84,7 @@ def read_fit(folder: str | Path) -> SavedFit:
     UnreadableData : the folder is not a fit, is incomplete or was changed.
     """
     home = Path(folder)
-    header = _parse(_read(home / HEADER, home), home / HEADER)
+    header = _parse(_read_header(home), home / HEADER)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         found = header.get("format") if isinstance(header, dict) else None
         raise UnreadableData(f"{home}: a fit must have format {FORMAT}; found {found}; read it with its own version")
@@ -95,7 +95,10 @@ def read_fit(folder: str | Path) -> SavedFit:
         )
     parts = {}
     for name, expected in header["files"].items():
-        text = _read(home / Path(name).name, home)
+        part = home / Path(name).name
+        if not part.is_file():
+            raise UnreadableData(f"{home} is incomplete: {HEADER} is there and {part.name} is not; save the fit again")
+        text = part.read_bytes()
         if hashlib.sha256(text).hexdigest() != expected:
             raise UnreadableData(f"{home / name} does not belong to {HEADER} beside it; save the fit again")
         parts[name] = _parse(text, home / name) if name.endswith(".json") else text
@@ -117,13 +120,13 @@ def _as_json(content: Any) -> bytes:
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False).encode() + b"\n"
 
 
-def _read(path: Path, home: Path) -> bytes:
-    if not path.is_file():
+def _read_header(home: Path) -> bytes:
+    if not (home / HEADER).is_file():
         raise UnreadableData(
-            f"{home} is not a saved fit: it has no {path.name}; give the folder that save() or `stochpref fit` wrote"
+            f"{home} is not a saved fit: it has no {HEADER}; give the folder that save() or `stochpref fit` wrote"
             f"{_near_fits(home)}"
         )
-    return path.read_bytes()
+    return (home / HEADER).read_bytes()
 
 
 def _near_fits(home: Path) -> str:
