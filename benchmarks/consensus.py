@@ -17,8 +17,8 @@ from scipy.sparse import csr_array, hstack
 
 import stochpref as sp
 from benchmarks.programmes import fit_trimmed_hinge
-from stochpref.consensus.annealing import Annealing
 from stochpref.consensus.solving import Effort
+from stochpref.paper.annealing import Annealing
 
 LAWS = ("uniform", "discrete", "fixed")
 PAPER = {3: (99.9, 99.6, 99.9), 5: (96.7, 97.9, 98.7), 10: (96.0, 97.6, 87.1), 25: (55.7, 63.1, 58.7)}

@@ -14,8 +14,6 @@ import mpmath as mp
 import numpy as np
 
 import stochpref as sp
-from stochpref.design import block_menus, learn_blocks, overlapping_blocks
-from stochpref.design.halfspace import halfspace_density, halfspace_inverse, halfspace_probability
 from stochpref.design.information import (
     angle_variance,
     draw_customers,
@@ -27,7 +25,9 @@ from stochpref.design.information import (
     reliable_observations,
 )
 from stochpref.likelihood import fit_maximum_likelihood
-from stochpref.mass.exact import vmf_covariance
+from stochpref.mass.masses import vmf_covariance
+from stochpref.paper.dismantling import block_menus, learn_blocks, overlapping_blocks
+from stochpref.paper.halfspace import halfspace_density, halfspace_inverse, halfspace_probability
 
 FULL = "full" in sys.argv
 LAWS = {"(i)": "uniform", "(ii)": "discrete", "(iii)": "fixed"}

@@ -24,12 +24,12 @@ import jax
 import numpy as np
 
 from benchmarks.timing import best_seconds
-from stochpref.mass.jax_engine import JaxLogLikelihood
+from stochpref.mass.jax.engine import JaxLogLikelihood
 
 try:
-    from stochpref.engines import n_threads
-    from stochpref.mass.exact import exact_log_mass
+    from stochpref.mass.masses import exact_log_mass
     from stochpref.regions import Regions
+    from stochpref.threads import n_threads
 except ImportError:
     HAS_NUMBA = False
 else:

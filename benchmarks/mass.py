@@ -17,8 +17,8 @@ from scipy.special import log_ndtr
 import stochpref as sp
 from benchmarks.timing import best_seconds
 from stochpref.likelihood import fit_maximum_likelihood
-from stochpref.mass.exact import exact_log_mass, sum_log_mass
-from stochpref.mass.obtuse import turned_mass
+from stochpref.mass.behind import turned_mass
+from stochpref.mass.masses import exact_log_mass, sum_log_mass
 from stochpref.mass.shadow import Cone
 
 LAWS = ("uniform", "discrete", "fixed")

@@ -23,17 +23,17 @@ import numpy as np
 
 import stochpref as sp
 from stochpref.laws import uniform_directions
-from stochpref.mass.exact import exact_log_mass
+from stochpref.mass.masses import exact_log_mass
+from stochpref.paper.metropolis import MetropolisOptions
+from stochpref.paper.reproduce.table1 import PUBLISHED
+from stochpref.paper.reproduce.trials import BOUNDS, LAWS, Cell, Task, make_market, pooled, run_trials, value_reached
 from stochpref.posterior.chains import Plan, run_chains
 from stochpref.posterior.choosing import gibbs_cost, importance_cost
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
-from stochpref.posterior.gibbs import Gibbs
-from stochpref.posterior.kernels import Target
-from stochpref.posterior.metropolis import MetropolisOptions
 from stochpref.posterior.prior import Prior
 from stochpref.posterior.results import group
-from stochpref.reproduce.table1 import PUBLISHED
-from stochpref.reproduce.trials import BOUNDS, LAWS, Cell, Task, make_market, pooled, run_trials, value_reached
+from stochpref.posterior.samplers.gibbs import Gibbs
+from stochpref.posterior.target import Target
 
 MENUS = ("uniform", "discrete", "fixed")
 # (goods, observations, concentration, law) of ten data sets.

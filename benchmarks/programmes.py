@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 
 import stochpref as sp
-from stochpref.classification import ABOVE, BELOW, PIVOT, TIGHT
+from stochpref.kinds import ABOVE, BELOW, PIVOT, TIGHT
 from stochpref.regions import usable_rows
 
 Array = NDArray[np.float64]

@@ -23,11 +23,11 @@ import numpy as np
 
 import stochpref as sp
 from benchmarks.timing import best_seconds, resident
-from stochpref.cluster import spread
-from stochpref.engines import n_threads
-from stochpref.mass.exact import sum_log_mass, sum_with_information
-from stochpref.mass.streamed import StreamedLogLikelihood
-from stochpref.parts import PackedRegions, on_disk
+from stochpref.mass.masses import sum_log_mass, sum_with_information
+from stochpref.stores.anchored import StreamedLogLikelihood
+from stochpref.stores.cluster import spread
+from stochpref.stores.disk import PackedRegions, on_disk
+from stochpref.threads import n_threads
 
 FULL = "full" in sys.argv
 CONCENTRATION = 5.0

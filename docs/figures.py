@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import wofz
 
 import stochpref as sp
-from stochpref.mass.spherical import _gauss_rules
+from stochpref.mass.contour import _gauss_rules
 
 mpl.use("Agg")
 

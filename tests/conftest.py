@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stochpref.posterior import chains
-from stochpref.posterior.gibbs import Gibbs
+from stochpref.posterior.samplers.gibbs import Gibbs
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ import pytest
 
 import stochpref as sp
 from benchmarks.calibration import BOUNDS, Calibration, band, calibrate, distance_from_uniform
+from stochpref.paper.metropolis import Metropolis, MetropolisOptions
 from stochpref.posterior.chains import Plan, run_chains
 from stochpref.posterior.choosing import choose_sampler
-from stochpref.posterior.gibbs import Gibbs
-from stochpref.posterior.hamiltonian import Hamiltonian
-from stochpref.posterior.kernels import Target
-from stochpref.posterior.metropolis import Metropolis, MetropolisOptions
+from stochpref.posterior.gaussian import find_reference
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.reference import find_reference
+from stochpref.posterior.samplers.gibbs import Gibbs
+from stochpref.posterior.samplers.hamiltonian import Hamiltonian
+from stochpref.posterior.target import Target
 
 Array = np.ndarray
 

@@ -15,15 +15,17 @@ import pytest
 from sklearn.base import clone
 
 import stochpref as sp
-from stochpref import cluster, engines
-from stochpref.cluster import spread
+from stochpref import threads
 from stochpref.consensus.conflicts import count_conflicts
 from stochpref.consensus.objective import pack
-from stochpref.mass.exact import sum_with_information
-from stochpref.mass.streamed import StreamedLogLikelihood
-from stochpref.posterior import remote
-from stochpref.posterior.remote import Place, forget, sweep_part
+from stochpref.mass.masses import sum_with_information
+from stochpref.posterior.samplers import gibbs_remote
+from stochpref.posterior.samplers.gibbs_remote import Place, forget, sweep_part
 from stochpref.readers import folders
+from stochpref.stores import cluster
+from stochpref.stores.anchored import StreamedLogLikelihood
+from stochpref.stores.cluster import spread
+from stochpref.stores.engines import connect
 
 distributed = pytest.importorskip("distributed")
 
@@ -117,7 +119,7 @@ def test_a_worker_that_dies_while_the_likelihood_is_maximised_changes_nothing(
 
 
 def kept_here() -> int:
-    return len(remote._kept)
+    return len(gibbs_remote._kept)
 
 
 def test_workers_keep_nothing_after_a_fit(observations: sp.Observations, client: Any) -> None:
@@ -234,9 +236,9 @@ def test_tasks_in_this_process_leave_its_threads_alone(
     monkeypatch.delenv("STOCHPREF_NUM_THREADS", raising=False)
     with distributed.Client(processes=False, n_workers=1, dashboard_address=None) as inside:
         parts = spread(sp.Regions.of(observations), inside)
-        assert set(parts.map(lambda regions: engines.n_threads())) == {1}
+        assert set(parts.map(lambda regions: threads.n_threads())) == {1}
     assert "STOCHPREF_NUM_THREADS" not in os.environ
-    assert engines.n_threads() == len(os.sched_getaffinity(0))
+    assert threads.n_threads() == len(os.sched_getaffinity(0))
 
 
 def test_log_masses_of_a_folder_start_one_cluster(
@@ -284,7 +286,7 @@ def test_an_engine_that_is_none_is_refused(observations: sp.Observations, monkey
     with pytest.raises(sp.InvalidArgument, match=r"engine must be one of cpu, jax, dask"):
         sp.HeterogeneousUtility(engine="spark").fit(observations)
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(sp.InvalidArgument, match=r"stochpref\[dask\]"), engines.connect("dask"):
+    with pytest.raises(sp.InvalidArgument, match=r"stochpref\[dask\]"), connect("dask"):
         pass
 
 
@@ -308,7 +310,7 @@ def test_sweeps_that_are_not_known_are_asked_for_and_made_up(observations: sp.Ob
         forget(place.run)
         assert sweep_part(regions, place, 1, laws[:, 1:2]) == 0
     assert isinstance(sweep_part(regions, places[0], 0, laws), np.ndarray)  # one that was at work when its run ended
-    assert remote._kept == {}
+    assert gibbs_remote._kept == {}
 
 
 def test_a_part_that_moved_leaves_no_utilities_behind(observations: sp.Observations) -> None:
@@ -319,7 +321,7 @@ def test_a_part_that_moved_leaves_no_utilities_behind(observations: sp.Observati
         sweep_part(regions.rows(0, 64), stays, k, laws[:, k : k + 1])
         if k == 0:
             sweep_part(regions.rows(64, 128), moves, 0, laws[:, :1])
-    assert len(remote._kept) == 2  # it may yet come to the second sweep
+    assert len(gibbs_remote._kept) == 2  # it may yet come to the second sweep
     sweep_part(regions.rows(0, 64), stays, 2, laws[:, 2:])
-    assert [key[1] for key in remote._kept] == [0]
+    assert [key[1] for key in gibbs_remote._kept] == [0]
     forget("moving")

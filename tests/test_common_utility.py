@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref import cli
-from stochpref.consensus.annealing import Annealing
 from stochpref.consensus.solving import Effort
+from stochpref.paper.annealing import Annealing
 
 LAWS = ("uniform", "discrete", "fixed")
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.consensus.annealing import Annealing, anneal
 from stochpref.consensus.centre import bayes_point, chebyshev_point, vertex_point
 from stochpref.consensus.certificate import certify
 from stochpref.consensus.conflicts import are_in_conflict, conflict_matrix, count_conflicts, is_product_at_least
@@ -23,6 +22,7 @@ from stochpref.consensus.polish import _interval, cool
 from stochpref.consensus.program import solve_programme
 from stochpref.consensus.relaxation import relax
 from stochpref.consensus.solving import Effort, solve
+from stochpref.paper.annealing import Annealing, anneal
 
 LAWS = ("uniform", "discrete", "fixed")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.design import block_menus, learn_blocks, overlapping_blocks
+from stochpref.paper.dismantling import block_menus, learn_blocks, overlapping_blocks
 
 
 @pytest.mark.parametrize("n", [2, 6, 30])

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 import stochpref as sp
 from stochpref import cli
 from stochpref.design import sequential
+from stochpref.design.bundles import expected_information, optimal_bundles
 from stochpref.design.check import UNLEARNABLE, _signs
 from stochpref.design.criteria import Criterion, gradient, loss, make_criterion, optimal_weights, sensitivity
 from stochpref.design.information import (
@@ -23,8 +24,7 @@ from stochpref.design.information import (
     relative_information,
     reliable_observations,
 )
-from stochpref.mass.exact import exact_log_mass, vmf_covariance
-from stochpref.mass.information import expected_information, optimal_bundles
+from stochpref.mass.masses import exact_log_mass, vmf_covariance
 
 QUICK = sp.DesignEffort(n_candidates=40, n_draws=64, n_rounds=1, n_generations=2, n_offspring=8)
 MU = np.array([0.7, 0.5, 0.4, 0.3])

@@ -7,15 +7,10 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.design.halfspace import (
-    halfspace_curvature,
-    halfspace_density,
-    halfspace_inverse,
-    halfspace_probability,
-    lower_tail,
-)
-from stochpref.design.signs import block_sizes, reveals_signs
-from stochpref.mass.exact import exact_log_mass
+from stochpref.design.halfspace import lower_tail
+from stochpref.mass.masses import exact_log_mass
+from stochpref.paper.halfspace import halfspace_curvature, halfspace_density, halfspace_inverse, halfspace_probability
+from stochpref.paper.signs import block_sizes, reveals_signs
 
 MU = np.array([0.5, -0.4, 0.3, 0.6, -0.2]) / np.linalg.norm([0.5, -0.4, 0.3, 0.6, -0.2])
 

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import stochpref as sp
-from stochpref import parts
-from stochpref.classification import ABSENT
-from stochpref.fits import read_fit, write_fit
-from stochpref.parts import PackedRegions, encode_part, on_disk, pick_rows, sample_rows
+from stochpref.kinds import ABSENT
+from stochpref.models.storage import read_fit, write_fit
 from stochpref.readers import folders
+from stochpref.stores import disk
+from stochpref.stores.disk import PackedRegions, encode_part, on_disk, pick_rows, sample_rows
 
 GOODS = ("tea", "cake", "juice")
 
@@ -290,7 +290,7 @@ def small_disk(n_bytes: int) -> Iterator[None]:
 def test_no_room_for_the_working_copy_is_said_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts.tempfile, "tempdir", str(tmp_path / "scratch"))
+    monkeypatch.setattr(disk.tempfile, "tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
     folder = store(tmp_path / "data", market())
     for rough, advice in ((False, "--single-precision"), (True, "another disk$")):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref import guarantees as bounds
 from stochpref.errors import InvalidArgument
-from stochpref.reproduce import circle
-from stochpref.reproduce import guarantees as exhibit
+from stochpref.paper import guarantees as bounds
+from stochpref.paper.reproduce import circle
+from stochpref.paper.reproduce import guarantees as exhibit
 
 RANGE = (1.0, 10.0)
 

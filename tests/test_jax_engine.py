@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref import classification
 from stochpref.bessel import log_normaliser, mean_resultant_length
-from stochpref.mass.exact import exact_log_mass, sum_log_mass
-from stochpref.mass.loglikelihood import ThreadedLogLikelihood, log_likelihood_of
+from stochpref.mass.masses import exact_log_mass, sum_log_mass
+from stochpref.stores.summing import ThreadedLogLikelihood, log_likelihood_of
 
 # Interpreted kernels are hundreds of small operations: to fuse them takes longer than to run them.
 os.environ.setdefault("XLA_FLAGS", "--xla_disable_hlo_passes=fusion")
 pytest.importorskip("jax")
-from stochpref.mass import jax_moments, jax_series
-from stochpref.mass.jax_engine import JaxLogLikelihood, RowMasses
+from stochpref.mass.jax import moments as jax_moments
+from stochpref.mass.jax.engine import JaxLogLikelihood, RowMasses
 
 
 def direction(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -97,11 +96,6 @@ def test_most_rows_are_done_on_the_device() -> None:
     best, slope = sum_log_mass(regions, law.concentration * law.mean_direction)
     assert abs(value / best - 1) < 1e-12
     np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-9 * np.abs(slope).max())
-
-
-def test_kinds_and_sides_are_those_of_the_classification() -> None:
-    for name in ("SLACK", "PIVOT", "TIGHT", "DEGENERATE", "ABOVE", "BELOW", "AT", "ABSENT"):
-        assert getattr(jax_series, name) == getattr(classification, name)
 
 
 def test_the_whole_sphere_is_the_bessel_function() -> None:
@@ -208,7 +202,7 @@ def test_needs_numpy_and_jax_only() -> None:
 import sys
 for name in ("numba", "llvmlite", "sklearn", "arviz_stats", "arviz_base", "xarray", "pandas", "pyarrow", "narwhals"):
     sys.modules[name] = None
-from stochpref.mass import jax_engine
+from stochpref.mass.jax import engine as jax_engine
 import jax.numpy as jnp
 import numpy as np
 side = np.array([[1, -1, 1]], np.int8)

@@ -5,7 +5,7 @@ import pytest
 
 import stochpref as sp
 from stochpref.likelihood import concentration_of
-from stochpref.mass.exact import sum_log_mass
+from stochpref.mass.masses import sum_log_mass
 
 
 def market(n_goods: int, kappa: float, n_observations: int, law: str, seed: int) -> tuple[sp.Observations, np.ndarray]:

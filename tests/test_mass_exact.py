@@ -11,8 +11,8 @@ from scipy.integrate import quad
 from scipy.special import i0e
 
 import stochpref as sp
-from stochpref.mass.exact import Masses, exact_log_mass, observed_information, sum_log_mass
-from stochpref.mass.information import expected_information, optimal_bundles
+from stochpref.design.bundles import expected_information, optimal_bundles
+from stochpref.mass.masses import Masses, exact_log_mass, observed_information, sum_log_mass
 
 REFERENCE = json.loads((Path(__file__).parent / "reference" / "region_probabilities.json").read_text())
 LAWS = ("uniform", "discrete", "fixed")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 
+from stochpref.mass.contour import gauss_rules
 from stochpref.mass.normal import fast_exp, fast_sincos, half_erfcx
-from stochpref.mass.spherical import gauss_rules
 
 
 def test_half_erfcx_against_mpmath_over_the_right_half_plane() -> None:

@@ -11,11 +11,11 @@ from scipy.integrate import quad
 from scipy.special import i0e
 
 import stochpref as sp
-from stochpref.mass.exact import exact_log_mass, observed_information, sum_log_mass
-from stochpref.mass.integrator import make_scratch, observation_mass
-from stochpref.mass.obtuse import turned_mass, turned_moments, turns_away
+from stochpref.mass.behind import turned_mass, turned_moments, turns_away
+from stochpref.mass.contour import gauss_rules
+from stochpref.mass.masses import exact_log_mass, observed_information, sum_log_mass
+from stochpref.mass.region import make_scratch, observation_mass
 from stochpref.mass.shadow import Cone
-from stochpref.mass.spherical import gauss_rules
 from tests.test_mass_exact import unit
 
 

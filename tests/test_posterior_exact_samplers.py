@@ -14,16 +14,16 @@ import pytest
 from scipy.stats import t as student
 
 import stochpref as sp
-from stochpref.mass.cloud import count_hits, draw_cloud
-from stochpref.posterior.hamiltonian import QUARTER_TURN, Hamiltonian
-from stochpref.posterior.importance import Importance, resample, smooth_weights
-from stochpref.posterior.kernels import Sampler, Target
-from stochpref.posterior.layered import Layered
-from stochpref.posterior.layers import find_layers
-from stochpref.posterior.metropolis import Metropolis, MetropolisOptions
+from stochpref.paper.cloud import count_hits, draw_cloud
+from stochpref.paper.metropolis import Metropolis, MetropolisOptions
+from stochpref.posterior.bounds import reflect, rotate
+from stochpref.posterior.gaussian import Reference, evaluate, find_reference, log_prior
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.reference import Reference, evaluate, find_reference, log_prior
-from stochpref.posterior.walls import reflect, rotate
+from stochpref.posterior.samplers.hamiltonian import QUARTER_TURN, Hamiltonian
+from stochpref.posterior.samplers.importance import Importance, resample, smooth_weights
+from stochpref.posterior.samplers.layered import Layered
+from stochpref.posterior.samplers.layers import find_layers
+from stochpref.posterior.target import Sampler, Target
 
 LAWS = ("uniform", "discrete", "fixed")
 CHAINS = 20

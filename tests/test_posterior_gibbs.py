@@ -8,16 +8,16 @@ from scipy.integrate import quad
 
 import stochpref as sp
 from stochpref.bessel import log_normaliser, mean_resultant_length
-from stochpref.classification import PIVOT, SLACK, TIGHT
-from stochpref.engines import GROUP
+from stochpref.kinds import PIVOT, SLACK, TIGHT
 from stochpref.laws import uniform_directions
-from stochpref.mass.exact import exact_log_mass, observed_information, vmf_covariance
-from stochpref.posterior.gibbs import Gibbs, GibbsState
-from stochpref.posterior.kernels import Target, keyed_generator
-from stochpref.posterior.law import draw_laws
+from stochpref.mass.masses import exact_log_mass, observed_information, vmf_covariance
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.streams import start_stream, uniform
+from stochpref.posterior.samplers.gibbs import Gibbs, GibbsState
+from stochpref.posterior.samplers.gibbs_law import draw_laws
+from stochpref.posterior.samplers.streams import start_stream, uniform
+from stochpref.posterior.target import Target, keyed_generator
 from stochpref.regions import Regions
+from stochpref.threads import GROUP
 
 PRIOR = Prior(0.0, 100.0)
 

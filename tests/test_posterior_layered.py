@@ -14,13 +14,13 @@ import stochpref as sp
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.choosing import choose_sampler
 from stochpref.posterior.diagnostics import diagnose
-from stochpref.posterior.gibbs import Gibbs
-from stochpref.posterior.importance import smooth_weights
-from stochpref.posterior.kernels import Target
-from stochpref.posterior.layered import DirectionLaw, Layered
-from stochpref.posterior.layers import Layers, find_layers, tabulate
+from stochpref.posterior.gaussian import find_reference
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.reference import find_reference
+from stochpref.posterior.samplers.gibbs import Gibbs
+from stochpref.posterior.samplers.importance import smooth_weights
+from stochpref.posterior.samplers.layered import DirectionLaw, Layered
+from stochpref.posterior.samplers.layers import Layers, find_layers, tabulate
+from stochpref.posterior.target import Target
 from tests.test_posterior_exact_samplers import draw, is_mean, regions_of
 
 MENU = np.array([0.7, 1.0, 1.1, 1.5])

@@ -16,10 +16,10 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import stochpref as sp
-from stochpref import cli
+from stochpref import cli, predictive_check
 from stochpref.posterior.results import data_groups, group
-from stochpref.report import checking, content, page, whatif
-from stochpref.report.reading import read_posterior, read_utility
+from stochpref.report import page, whatif, words
+from stochpref.report.findings import read_posterior, read_utility
 from tests.small_fits import HOSTILE, common, fit_posterior, hostile, posterior, purchases, rendered
 
 SECTIONS = ["verdict", "data", "wants", "trust", "check", "demand", "whatif", "settings"]
@@ -81,8 +81,8 @@ def test_a_posterior_as_a_page(n):
     assert f"What 60 purchases say about {n} goods" in found.text
     assert "Not yet: the draws have not converged" in found.text  # 10 draws have not
     assert ("of tastes" in found.text) == (n < 4)
-    for words in ("Do the chains agree?", "R-hat", "60 customers buy again", "random_state=0", model.data_hash_):
-        assert words in found.text, words
+    for phrase in ("Do the chains agree?", "R-hat", "60 customers buy again", "random_state=0", model.data_hash_):
+        assert phrase in found.text, phrase
     assert found.rows == n
 
 
@@ -121,14 +121,14 @@ def test_a_law_that_does_not_buy_as_customers_did_is_not_called_trustworthy():
     model = sp.HeterogeneousUtility(sampler="importance", n_draws=200, n_effective=200, random_state=0).fit(segments())
     assert model.is_converged_
     assert model.is_identified_
-    found = content.posterior_content(model, read_posterior(model))
+    found = words.posterior_content(model, read_posterior(model))
     assert found["headline"] == "The draws can be trusted, but the model does not buy as customers did."
     assert found["status"] == "bad"
 
 
 def test_one_utility_that_leaves_many_odd_or_misses_shares_has_no_tick():
     model = sp.CommonUtility(random_state=0).fit(segments())
-    found = content.utility_content(model, read_utility(model))
+    found = words.utility_content(model, read_utility(model))
     assert found["status"] == "bad"
     odd, misses = (
         next(point for point in found["points"] if words in point.text)
@@ -144,16 +144,16 @@ def test_basket_sizes_count_in_the_check():
     fine = fine._replace(share_lower=fine.share, share_upper=fine.share)
     right = fine._replace(size_lower=fine.size, size_upper=fine.size)
     wrong = right._replace(size_lower=fine.size + 0.2, size_upper=fine.size + 0.2)
-    assert [point.status for point in content.check_points(right)] == ["good"]
-    assert [point.status for point in content.check_points(wrong)] == ["good", "bad"]
+    assert [point.status for point in words.check_points(right)] == ["good"]
+    assert [point.status for point in words.check_points(wrong)] == ["good", "bad"]
     for miss, status in ((0.01, "good"), (0.045, "bad")):  # no share within its interval, by little and by more
         off = right._replace(share_lower=right.share + miss, share_upper=right.share + miss)
-        (point,) = content.check_points(off)
+        (point,) = words.check_points(off)
         assert point.status == status
         assert "for 0 of 5 goods" in point.text
         assert ("fit them apart" in point.text) == (status == "bad")
     one = wrong._replace(n_replicates=1)
-    assert "different goods in the basket by up to 20.0 percentage points" in content.check_points(one)[-1].text
+    assert "different goods in the basket by up to 20.0 percentage points" in words.check_points(one)[-1].text
 
 
 def test_the_verdict_is_plain_and_the_figures_are_under_trust():
@@ -219,7 +219,7 @@ def test_hostile_names_stay_names(is_common):
     assert found.counts["script"] == 2
     assert not any(name.startswith("on") for name in found.attributes)
     market = json.loads(found.data)
-    assert market["goods"] == [content.shorten(name) for name in HOSTILE]
+    assert market["goods"] == [words.shorten(name) for name in HOSTILE]
     assert not set("<>&") & set(found.data)
     assert HOSTILE[0] in found.text
     assert "{{ 7 * 7 }}" in found.text
@@ -242,13 +242,13 @@ def test_pictures_hold_names_as_text():
 
 
 def test_shorten():
-    assert content.shorten("milk") == "milk"
-    assert content.shorten("a\nb\u202ec") == "a b c"
-    assert len(content.shorten("x" * 10_000)) == 60
-    assert content.shorten("👨‍👩‍👧") == "👨‍👩‍👧"
-    assert content.listed(["a"]) == "a"
-    assert content.listed(["a", "b", "c"]) == "a, b and c"
-    assert content.listed(list("abcdef")) == "a, b, c and 3 more"
+    assert words.shorten("milk") == "milk"
+    assert words.shorten("a\nb\u202ec") == "a b c"
+    assert len(words.shorten("x" * 10_000)) == 60
+    assert words.shorten("👨‍👩‍👧") == "👨‍👩‍👧"
+    assert words.listed(["a"]) == "a"
+    assert words.listed(["a", "b", "c"]) == "a, b and c"
+    assert words.listed(list("abcdef")) == "a, b, c and 3 more"
 
 
 def test_long_lists_fold_and_can_be_searched():
@@ -399,8 +399,8 @@ def test_the_typical_menu_is_of_medians_where_goods_are_offered():
 def test_the_check_finds_the_truth_fitting_and_a_falsehood_not():
     data = purchases(5, 2000)
     truth = np.linspace(1.0, -0.25, 5)[None] / np.linalg.norm(np.linspace(1.0, -0.25, 5))
-    right = checking.check_posterior(data, truth.repeat(40, 0), np.full(40, 15.0), rng=np.random.default_rng(0))
-    wrong = checking.check_posterior(
+    right = predictive_check.check_posterior(data, truth.repeat(40, 0), np.full(40, 15.0), rng=np.random.default_rng(0))
+    wrong = predictive_check.check_posterior(
         data, truth[:, ::-1].repeat(40, 0), np.full(40, 15.0), rng=np.random.default_rng(0)
     )
     assert right.n_inside >= 3
@@ -415,7 +415,7 @@ def test_the_check_finds_the_truth_fitting_and_a_falsehood_not():
 def test_the_check_of_a_common_utility_is_exact_for_those_it_explains():
     model = common(5)
     kept = model.observations_[model.consistent_]
-    found = checking.check_utility(kept, model.utility_)
+    found = predictive_check.check_utility(kept, model.utility_)
     np.testing.assert_array_equal(found.share, found.share_lower)
     np.testing.assert_array_equal(found.size, found.size_upper)
     assert found.largest_miss == 0.0

@@ -13,8 +13,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 import stochpref as sp
-from stochpref.report import content, whatif
-from stochpref.report.reading import read_utility
+from stochpref.report import whatif, words
+from stochpref.report.findings import read_utility
 from tests.small_fits import HOSTILE, common, hostile, posterior, rendered
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -280,7 +280,7 @@ def test_hostile_names_run_nothing_and_break_nothing(visit):
     )
     assert len(names) == len(HOSTILE)
     for place, text, label in names:
-        assert text == label == content.shorten(HOSTILE[int(place)])
+        assert text == label == words.shorten(HOSTILE[int(place)])
     before = shown_demand(browser, len(HOSTILE))
     line(browser, 0).find_element(By.CSS_SELECTOR, "input[type=range]").send_keys(Keys.END)
     settle(browser)

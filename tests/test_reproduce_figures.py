@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref import cli
-from stochpref.reproduce import drawing, figure1, figure2
-from stochpref.reproduce import guarantees as exhibit
-from stochpref.reproduce.transport import wasserstein
+from stochpref.paper.reproduce import drawing, figure1, figure2
+from stochpref.paper.reproduce import guarantees as exhibit
+from stochpref.paper.reproduce.transport import wasserstein
 
 
 def test_transport_agrees_with_assignment_and_with_the_line(rng):

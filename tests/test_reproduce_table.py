@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from stochpref import cli
 from stochpref.errors import InvalidArgument
-from stochpref.reproduce import drawing, figure3, figure4, table1
-from stochpref.reproduce.trials import (
+from stochpref.paper.reproduce import drawing, figure3, figure4, table1
+from stochpref.paper.reproduce.trials import (
     BOUNDS,
     TRIALS_FILE,
     Cell,
@@ -88,7 +88,7 @@ def test_trials_depend_on_their_name_alone() -> None:
 
 def test_workers_end_with_the_process_that_started_them() -> None:
     script = (
-        "import time; from stochpref.reproduce.trials import Cell, Task, _run_all;"
+        "import time; from stochpref.paper.reproduce.trials import Cell, Task, _run_all;"
         "tasks = [Task(Cell('corruption', 'i', 3, 20), 'ours', trial, 0) for trial in range(4)];"
         "run = _run_all(tasks, 2); next(run); print('begun', flush=True); time.sleep(600)"
     )

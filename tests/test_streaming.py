@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref import cluster
-from stochpref.engines import for_blocks
 from stochpref.likelihood import maximise_likelihood, maximise_streamed
-from stochpref.mass.exact import observed_information, sum_log_mass, sum_with_information
-from stochpref.mass.loglikelihood import ThreadedLogLikelihood
-from stochpref.mass.streamed import AnchoredLogLikelihood, StreamedLogLikelihood
-from stochpref.parts import on_disk
+from stochpref.mass.masses import observed_information, sum_log_mass, sum_with_information
 from stochpref.readers import folders
+from stochpref.stores import cluster
+from stochpref.stores.anchored import AnchoredLogLikelihood, StreamedLogLikelihood
+from stochpref.stores.disk import on_disk
+from stochpref.stores.summing import ThreadedLogLikelihood
+from stochpref.threads import for_blocks
 
 H = np.array([3.0, 1.5, -1.0, 0.5])
 

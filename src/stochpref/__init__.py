@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stochpref.choice import choose as choose
     from stochpref.comparison import Comparison as Comparison
     from stochpref.comparison import compare_fits as compare_fits
     from stochpref.demand import Demand as Demand
@@ -18,13 +17,10 @@ if TYPE_CHECKING:
     from stochpref.design import MenuCheck as MenuCheck
     from stochpref.design import MenuDesign as MenuDesign
     from stochpref.design import MenuLimits as MenuLimits
-    from stochpref.design import SignEstimate as SignEstimate
     from stochpref.design import bisect_utility as bisect_utility
     from stochpref.design import check_menus as check_menus
-    from stochpref.design import estimate_from_signs as estimate_from_signs
     from stochpref.design import learn_sequentially as learn_sequentially
     from stochpref.design import optimal_menus as optimal_menus
-    from stochpref.design import sign_menus as sign_menus
     from stochpref.errors import InvalidArgument as InvalidArgument
     from stochpref.errors import InvalidObservations as InvalidObservations
     from stochpref.errors import NotConverged as NotConverged
@@ -39,14 +35,16 @@ if TYPE_CHECKING:
     from stochpref.laws import simulate as simulate
     from stochpref.likelihood import MaximumLikelihood as MaximumLikelihood
     from stochpref.likelihood import fit_maximum_likelihood as fit_maximum_likelihood
-    from stochpref.mass.exact import log_mass as log_mass
     from stochpref.models import CommonUtility as CommonUtility
     from stochpref.models import HeterogeneousUtility as HeterogeneousUtility
     from stochpref.models import load_fit as load_fit
     from stochpref.observations import Menus as Menus
     from stochpref.observations import Observations as Observations
-    from stochpref.prediction import accuracy as accuracy
-    from stochpref.prediction import consistency as consistency
+    from stochpref.paper.signs import SignEstimate as SignEstimate
+    from stochpref.paper.signs import estimate_from_signs as estimate_from_signs
+    from stochpref.paper.signs import sign_menus as sign_menus
+    from stochpref.probability import log_mass as log_mass
+    from stochpref.problems.filling import choose as choose
     from stochpref.readers import StoredObservations as StoredObservations
     from stochpref.readers import read_menus as read_menus
     from stochpref.readers import read_observations as read_observations
@@ -54,6 +52,8 @@ if TYPE_CHECKING:
     from stochpref.readers import write_observations as write_observations
     from stochpref.regions import Regions as Regions
     from stochpref.report import write_report as write_report
+    from stochpref.scores import accuracy as accuracy
+    from stochpref.scores import consistency as consistency
 
 _HOME = {
     "CommonUtility": "models",
@@ -76,27 +76,27 @@ _HOME = {
     "NotIdentified": "errors",
     "Observations": "observations",
     "Regions": "regions",
-    "SignEstimate": "design",
+    "SignEstimate": "paper.signs",
     "StoredObservations": "readers",
     "StochprefError": "errors",
     "UnreadableData": "errors",
     "VonMisesFisher": "laws",
-    "accuracy": "prediction",
+    "accuracy": "scores",
     "bisect_utility": "design",
     "check_menus": "design",
-    "choose": "choice",
+    "choose": "problems.filling",
     "compare_fits": "comparison",
-    "consistency": "prediction",
-    "estimate_from_signs": "design",
+    "consistency": "scores",
+    "estimate_from_signs": "paper.signs",
     "fit_groups": "groups",
     "fit_maximum_likelihood": "likelihood",
     "learn_sequentially": "design",
     "load_fit": "models",
-    "log_mass": "mass.exact",
+    "log_mass": "probability",
     "optimal_menus": "design",
     "read_menus": "readers",
     "read_observations": "readers",
-    "sign_menus": "design",
+    "sign_menus": "paper.signs",
     "simulate": "laws",
     "write_menus": "readers",
     "write_observations": "readers",

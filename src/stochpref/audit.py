@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.classification import ABOVE, ABSENT, AT, DEGENERATE, KIND_NAMES, SLACK, TIGHT, classify
 from stochpref.errors import counted
+from stochpref.kinds import ABOVE, ABSENT, AT, DEGENERATE, KIND_NAMES, SLACK, TIGHT
+from stochpref.problems.classification import classify
 
 KIND_MEANING = {
     "slack": "money left over: what was not bought is not wanted",

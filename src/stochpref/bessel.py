@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stochpref.engines import compiled, inlined
+from stochpref.threads import compiled, inlined
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.models.shared import check_observations, in_order, over_goods
 from stochpref.observations import Observations
 from stochpref.posterior.results import observations_of
-from stochpref.prediction import consistency
+from stochpref.scores import consistency
 
 Array = NDArray[np.float64]
 Fit = CommonUtility | HeterogeneousUtility

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from stochpref.choice import Rows, fill_bundle
-from stochpref.engines import compiled, for_blocks
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Menus
+from stochpref.problems.filling import Rows, fill_bundle
+from stochpref.threads import compiled, for_blocks
 
 Array = NDArray[np.float64]
 

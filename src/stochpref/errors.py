@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Sequence
 
 
@@ -40,11 +39,6 @@ class UnreadableData(StochprefError, ValueError):
 
     Usual causes: missing columns, text where a number is expected, a truncated file, the wrong layout.
     """
-
-
-def is_full(error: OSError) -> bool:
-    """Tell whether an error of the file system means that there is no room: on the disk, of a quota, or for a file."""
-    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def describe_rows(rows: Sequence[int]) -> str:

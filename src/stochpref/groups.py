@@ -21,12 +21,13 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from stochpref.engines import is_cluster, n_threads
 from stochpref.errors import InvalidArgument, StochprefError
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.models.shared import check_observations, generator
 from stochpref.observations import Observations
 from stochpref.processes import Lost, run_in_processes
+from stochpref.stores.engines import is_cluster
+from stochpref.threads import n_threads
 
 Array = NDArray[np.float64]
 Model = CommonUtility | HeterogeneousUtility

@@ -19,15 +19,15 @@ from scipy.optimize import OptimizeResult, brentq, minimize
 from scipy.stats import chi2
 
 from stochpref.bessel import mean_resultant_length
-from stochpref.cluster import LARGE, in_parts
 from stochpref.errors import InvalidArgument
-from stochpref.mass.exact import Sums
-from stochpref.mass.loglikelihood import LogLikelihood, log_likelihood_of, summed_on
-from stochpref.mass.streamed import AnchoredLogLikelihood, StreamedLogLikelihood
+from stochpref.mass.masses import Sums
 from stochpref.observations import Observations
-from stochpref.parts import ReportFn, sample_rows
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions, usable_rows
+from stochpref.stores.anchored import AnchoredLogLikelihood, StreamedLogLikelihood
+from stochpref.stores.cluster import LARGE, in_parts
+from stochpref.stores.disk import ReportFn, sample_rows
+from stochpref.stores.summing import LogLikelihood, log_likelihood_of, summed_on
 
 Array = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.audit import Audit, audit
-from stochpref.classification import MONEY_TOLERANCE, QUANTITY_TOLERANCE
 from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
+from stochpref.kinds import MONEY_TOLERANCE, QUANTITY_TOLERANCE
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Regions of utilities: for each observation, the utilities under which its bundle is optimal.
 
-A region is a kind and, per good, a side and a slope (`classification` says what they mean), stored as arrays over
+A region is a kind and, per good, a side and a slope (`kinds` says what they mean), stored as arrays over
 all observations. In ratios r_i = u_i / a_i, a utility lies in the region iff
 
 - slack: r_i ≥ 0 for goods bought, r_j ≤ 0 for goods not bought;
@@ -20,20 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stochpref.classification import (
-    ABOVE,
-    ABSENT,
-    AT,
-    BELOW,
-    DEGENERATE,
-    KIND_NAMES,
-    PIVOT,
-    SLACK,
-    TIGHT,
-    classify,
-)
-from stochpref.engines import compiled_reordering, for_blocks
 from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
+from stochpref.kinds import ABOVE, ABSENT, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, SLACK, TIGHT
+from stochpref.problems.classification import classify
+from stochpref.threads import compiled_reordering, for_blocks
 
 if TYPE_CHECKING:
     from stochpref.observations import Observations
@@ -96,7 +86,7 @@ class Regions:
 
     Attributes
     ----------
-    kind_code : (T,) SLACK, PIVOT, TIGHT or DEGENERATE of `classification`.
+    kind_code : (T,) SLACK, PIVOT, TIGHT or DEGENERATE of `kinds`.
     side : (T, n) ABOVE, BELOW, AT or ABSENT.
     slope : (T, n) price of each good; 1 where the good is absent.
     pivot : (T,) index of the good bought in part, -1 where there is none.

@@ -130,8 +130,9 @@ def simulate(
         import numpy as np  # noqa: PLC0415
 
         from stochpref import laws  # noqa: PLC0415
+        from stochpref.files import replacing  # noqa: PLC0415
         from stochpref.observations import Menus  # noqa: PLC0415
-        from stochpref.readers.writing import replacing, write_observations  # noqa: PLC0415
+        from stochpref.readers.writing import write_observations  # noqa: PLC0415
 
         ready_file(out, suffixes=TABLES)
         rng, names = np.random.default_rng(seed), good_names(goods, "--goods")

@@ -207,7 +207,7 @@ def _read(
 
 
 def _save(fitted: CommonUtility | HeterogeneousUtility, out: Path, model: Model, seed: int, command: list[str]) -> None:
-    from stochpref.fits import model_in  # noqa: PLC0415
+    from stochpref.models.storage import model_in  # noqa: PLC0415
 
     former = model_in(out)
     fitted.save(out, command=command)
@@ -379,7 +379,7 @@ def _write_predictions(menus: Menus, labels: tuple[str, ...], bundles: Any, dema
     import io  # noqa: PLC0415
     import math  # noqa: PLC0415
 
-    from stochpref.readers.writing import replacing  # noqa: PLC0415
+    from stochpref.files import replacing  # noqa: PLC0415
 
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -412,7 +412,7 @@ def _write_odd(fitted: CommonUtility, path: Path) -> None:
 
     import numpy as np  # noqa: PLC0415
 
-    from stochpref.readers.writing import replacing  # noqa: PLC0415
+    from stochpref.files import replacing  # noqa: PLC0415
 
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")

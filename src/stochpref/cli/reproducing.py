@@ -39,7 +39,7 @@ def guarantees(seed: _Seed = 0, as_json: _Json = False, out: _OptionalOut = None
       stochpref reproduce guarantees --seed 1 --json --out results/
     """  # noqa: D301
     with exit_codes():
-        from stochpref.reproduce import guarantees as exhibit  # noqa: PLC0415
+        from stochpref.paper.reproduce import guarantees as exhibit  # noqa: PLC0415
 
         if out is not None:
             ready_folder(out)
@@ -58,7 +58,7 @@ def register(as_json: _Json = False, out: _OptionalOut = None) -> None:
       stochpref reproduce register --json
     """  # noqa: D301
     with exit_codes():
-        from stochpref.reproduce import register as exhibit  # noqa: PLC0415
+        from stochpref.paper.reproduce import register as exhibit  # noqa: PLC0415
 
         if out is not None:
             ready_folder(out)
@@ -79,7 +79,7 @@ def figure1(out: _Out = Path("figures"), seed: _Seed = 0, as_json: _Json = False
       stochpref reproduce figure1 --out figures/ --seed 0
     """  # noqa: D301
     with exit_codes():
-        from stochpref.reproduce import figure1 as exhibit  # noqa: PLC0415
+        from stochpref.paper.reproduce import figure1 as exhibit  # noqa: PLC0415
 
         ready_folder(out)
         numbers = {"version": __version__, **exhibit.write(out, seed)}
@@ -99,7 +99,7 @@ def figure2(out: _Out = Path("figures"), seed: _Seed = 0, as_json: _Json = False
       stochpref reproduce figure2 --out figures/ --seed 0
     """  # noqa: D301
     with exit_codes():
-        from stochpref.reproduce import figure2 as exhibit  # noqa: PLC0415
+        from stochpref.paper.reproduce import figure2 as exhibit  # noqa: PLC0415
 
         ready_folder(out)
         numbers = {"version": __version__, **exhibit.write(out, seed)}
@@ -112,7 +112,7 @@ def show(content: dict[str, Any], text: str, as_json: bool, folder: Path | None,
     packed = json.dumps(without_nan(content), indent=2)
     typer.echo(packed if as_json else text)
     if folder is not None:
-        from stochpref.readers.writing import replacing  # noqa: PLC0415
+        from stochpref.files import replacing  # noqa: PLC0415
 
         with replacing(folder / f"{name}.json") as stream:
             stream.write(packed.encode() + b"\n")

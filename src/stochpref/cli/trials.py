@@ -16,8 +16,8 @@ from stochpref.cli.reproducing import reproduce, show
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from stochpref.reproduce.table1 import Table
-    from stochpref.reproduce.trials import Cell
+    from stochpref.paper.reproduce.table1 import Table
+    from stochpref.paper.reproduce.trials import Cell
 
 
 class Setting(StrEnum):
@@ -69,8 +69,8 @@ def table1(
       stochpref reproduce table1 --observations 200,1000,5000 --method ours --out sizes/
     """  # noqa: D301
     with exit_codes():
-        from stochpref.reproduce import table1 as exhibit  # noqa: PLC0415
-        from stochpref.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
+        from stochpref.paper.reproduce import table1 as exhibit  # noqa: PLC0415
+        from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
 
         settings = list(exhibit.SETTINGS) if setting is Setting.both else [setting.value]
         cells = [
@@ -103,9 +103,9 @@ def figure3(
       stochpref reproduce figure3 --out figures/
     """  # noqa: D301
     with exit_codes():
-        from stochpref.reproduce import figure3 as exhibit  # noqa: PLC0415
-        from stochpref.reproduce import table1 as numbers  # noqa: PLC0415
-        from stochpref.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
+        from stochpref.paper.reproduce import figure3 as exhibit  # noqa: PLC0415
+        from stochpref.paper.reproduce import table1 as numbers  # noqa: PLC0415
+        from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
 
         (name,) = check_list([law], LAWS, "--law")
         cells = [Cell(part, name, n, observations) for part in numbers.SETTINGS for n in _numbers(goods, "--goods", 2)]
@@ -133,8 +133,8 @@ def figure4(
     """  # noqa: D301
     with exit_codes():
         from stochpref.models.shared import progress  # noqa: PLC0415
-        from stochpref.reproduce import figure4 as exhibit  # noqa: PLC0415
-        from stochpref.reproduce.trials import LAWS, check_list  # noqa: PLC0415
+        from stochpref.paper.reproduce import figure4 as exhibit  # noqa: PLC0415
+        from stochpref.paper.reproduce.trials import LAWS, check_list  # noqa: PLC0415
 
         names = check_list(split(laws), LAWS, "--laws")
         sizes = tuple(_numbers(observations, "--observations", 1))
@@ -165,7 +165,7 @@ def _run_cells(
 ) -> Table:
     """Run the trials of cells, print the table they make and keep it under a name."""
     from stochpref.models.shared import progress  # noqa: PLC0415
-    from stochpref.reproduce import table1 as exhibit  # noqa: PLC0415
+    from stochpref.paper.reproduce import table1 as exhibit  # noqa: PLC0415
 
     ready_folder(out)
     methods = ["paper", "ours"] if method is Method.both else [method.value]

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 
 from stochpref.consensus.feasibility import Cell, potentials
 from stochpref.consensus.objective import Array, Mask
-from stochpref.engines import compiled
+from stochpref.threads import compiled
 
 CENTRES: Final = ("bayes", "chebyshev", "vertex")
 _N_SAMPLES = 400  # kept to describe the cell

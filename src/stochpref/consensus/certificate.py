@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.classification import ABOVE, AT, BELOW, PIVOT, TIGHT
 from stochpref.consensus.conflicts import is_conflict
 from stochpref.consensus.feasibility import close_paths, is_closed_exactly, tighten
 from stochpref.consensus.objective import Array, Mask, Packed
-from stochpref.engines import compiled_reordering
+from stochpref.kinds import ABOVE, AT, BELOW, PIVOT, TIGHT
+from stochpref.threads import compiled_reordering
 
 Indices = NDArray[np.int64]
 

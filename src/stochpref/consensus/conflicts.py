@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.consensus.objective import Array, Mask, Packed
-from stochpref.engines import compiled, compiled_reordering, for_blocks, inlined_reordering
+from stochpref.threads import compiled, compiled_reordering, for_blocks, inlined_reordering
 
 _ROUNDING = 2e-15  # two roundings each side come to 2**-51 = 4.5e-16
 _TINY, _HUGE = 1e-280, 1e280  # beyond these a product may have over- or underflowed

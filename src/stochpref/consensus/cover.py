@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stochpref.consensus.conflicts import conflicts_of, is_conflict
 from stochpref.consensus.objective import Mask, Packed
-from stochpref.engines import compiled_reordering
+from stochpref.threads import compiled_reordering
 
 
 @compiled_reordering

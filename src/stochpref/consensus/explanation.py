@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stochpref.choice import choose
-from stochpref.classification import ABOVE, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, TIGHT
 from stochpref.consensus.objective import Array
+from stochpref.kinds import ABOVE, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, TIGHT
 from stochpref.observations import Observations
+from stochpref.problems.filling import choose
 from stochpref.regions import Regions
 
 

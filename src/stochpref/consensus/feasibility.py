@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.classification import ABOVE, AT, BELOW, PIVOT, TIGHT
 from stochpref.consensus.objective import Array, Mask, Packed
-from stochpref.engines import compiled
+from stochpref.kinds import ABOVE, AT, BELOW, PIVOT, TIGHT
+from stochpref.threads import compiled
 
 # Taken off every difference, so that a cycle of sum zero (equal price ratios) counts as closed although its sum of
 # rounded logs may be 1e-16. Cells whose ratios are fixed to within this are given up.

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from stochpref.classification import ABOVE, BELOW, PIVOT, SLACK
 from stochpref.consensus.certificate import certify
 from stochpref.consensus.objective import Array, Mask, is_consistent, is_possible, pack
 from stochpref.consensus.polish import cool
 from stochpref.consensus.solving import Effort, Report, Solution
-from stochpref.engines import compiled
+from stochpref.kinds import ABOVE, BELOW, PIVOT, SLACK
 from stochpref.regions import Regions
+from stochpref.threads import compiled
 
 Indices = NDArray[np.int64]
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.classification import ABOVE, AT, BELOW, DEGENERATE, PIVOT, SLACK
 from stochpref.errors import InvalidArgument
+from stochpref.kinds import ABOVE, AT, BELOW, DEGENERATE, PIVOT, SLACK
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]

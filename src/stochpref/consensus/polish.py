@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.classification import ABOVE, BELOW, PIVOT, SLACK
 from stochpref.consensus.objective import Array, Packed
-from stochpref.engines import compiled, for_blocks
+from stochpref.kinds import ABOVE, BELOW, PIVOT, SLACK
+from stochpref.threads import compiled, for_blocks
 
 BETAS = (0.1, 6.0)
 N_SWEEPS = 120

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from stochpref.consensus.conflicts import conflict_matrix
 from stochpref.consensus.feasibility import find_cycles
 from stochpref.consensus.objective import Mask, Packed
-from stochpref.engines import compiled
+from stochpref.threads import compiled
 
 LARGEST = 2500  # observations
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stochpref.consensus.conflicts import is_conflict
 from stochpref.consensus.objective import Mask, Packed
-from stochpref.engines import compiled, compiled_reordering, for_blocks
+from stochpref.threads import compiled, compiled_reordering, for_blocks
 
 LARGEST = 20_000  # observations: the bits of all conflicts take 50 MB
 

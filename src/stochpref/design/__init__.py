@@ -4,22 +4,16 @@
 
 `optimal` finds the menus that teach most (from `candidates`, by `criteria`, within `limits`), `sequential` refits
 between batches, `check` says beforehand what menus can teach; all three rest on `information`, exact for every menu.
-`signs` and `halfspace` are the paper's own method for a known concentration, `dismantling` its proposal for many goods,
-`bisection` the case of one customer.
+`bisection` is the case of one customer. The paper's own method for a known concentration is `paper.signs`, its proposal
+for many goods `paper.dismantling`.
 """
 
 from stochpref.design.bisection import BisectedUtility as BisectedUtility
 from stochpref.design.bisection import bisect_utility as bisect_utility
 from stochpref.design.check import MenuCheck as MenuCheck
 from stochpref.design.check import check_menus as check_menus
-from stochpref.design.dismantling import block_menus as block_menus
-from stochpref.design.dismantling import learn_blocks as learn_blocks
-from stochpref.design.dismantling import overlapping_blocks as overlapping_blocks
 from stochpref.design.limits import MenuLimits as MenuLimits
 from stochpref.design.optimal import DesignEffort as DesignEffort
 from stochpref.design.optimal import MenuDesign as MenuDesign
 from stochpref.design.optimal import optimal_menus as optimal_menus
 from stochpref.design.sequential import learn_sequentially as learn_sequentially
-from stochpref.design.signs import SignEstimate as SignEstimate
-from stochpref.design.signs import estimate_from_signs as estimate_from_signs
-from stochpref.design.signs import sign_menus as sign_menus

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from scipy.optimize import linear_sum_assignment
 
-from stochpref.choice import choose
+from stochpref.checks import check_rng
 from stochpref.design.halfspace import lower_tail
 from stochpref.design.information import (
     Purchases,
@@ -38,9 +38,10 @@ from stochpref.design.information import (
     tangent_basis,
 )
 from stochpref.errors import InvalidArgument
-from stochpref.laws import VonMisesFisher, check_rng, uniform_directions
-from stochpref.mass.exact import check_direction, vmf_covariance
+from stochpref.laws import VonMisesFisher, uniform_directions
+from stochpref.mass.masses import check_direction, vmf_covariance
 from stochpref.observations import Menus
+from stochpref.problems.filling import choose
 
 Array = NDArray[np.float64]
 

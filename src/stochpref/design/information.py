@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.bessel import mean_resultant_length
-from stochpref.choice import choose
-from stochpref.classification import ABOVE, ABSENT, BELOW, QUANTITY_TOLERANCE, SLACK
 from stochpref.errors import InvalidArgument
+from stochpref.kinds import ABOVE, ABSENT, BELOW, QUANTITY_TOLERANCE, SLACK
 from stochpref.laws import VonMisesFisher
-from stochpref.mass.exact import exact_log_mass, vmf_covariance
+from stochpref.mass.masses import exact_log_mass, vmf_covariance
 from stochpref.observations import Menus, Observations
+from stochpref.problems.filling import choose
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stochpref.checks import check_rng
 from stochpref.design.beliefs import check_laws, good_names
 from stochpref.design.candidates import candidate_menus, plain_candidates, vary
 from stochpref.design.criteria import (
@@ -48,7 +49,7 @@ from stochpref.design.information import (
 )
 from stochpref.design.limits import Bounds, MenuLimits
 from stochpref.errors import InvalidArgument
-from stochpref.laws import MenuLaw, check_rng
+from stochpref.laws import MenuLaw
 from stochpref.observations import Menus
 
 Array = NDArray[np.float64]

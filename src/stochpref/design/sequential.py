@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from stochpref.checks import check_rng
 from stochpref.design.beliefs import good_names
 from stochpref.design.limits import MenuLimits
 from stochpref.design.optimal import DesignEffort, MenuDesign, optimal_menus
 from stochpref.errors import InvalidArgument
-from stochpref.laws import check_rng
 from stochpref.likelihood import MaximumLikelihood, fit_maximum_likelihood
-from stochpref.mass.exact import observed_information, sum_log_mass
+from stochpref.mass.masses import observed_information, sum_log_mass
 from stochpref.observations import Menus, Observations
 from stochpref.regions import Regions
 

@@ -1,15 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Two Monte Carlo routes to the mass of a region: independent checks, and a way out where quadrature cancels.
-
-`cloud_log_mass` is the paper's estimator: one cloud of draws from the law, shared by all observations. It sees nothing
-of a region of mass 1e-7.
+"""A Monte Carlo route to the mass of a region: an independent check, and a way out where quadrature cancels.
 
 `sampled_log_mass` separates variables. With m = h q it draws a Gaussian vector z ~ N(m, I) *inside the cone*: first the
 shadow price from its own one-dimensional density, then every good from its truncated normal. u = z/|z| then has density
 R(u)/g on the region, R(u) = ∫ r^{n-1} φ(r u - m) dr, a function of h·u alone, so that exp(h·u)/R(u) is the weight that
 turns the sample into one of exp(h·u). Its spread is the spread of the radius, and the mean of the weights estimates the
-mass, with its own standard error. It shares the model with `exact`, and no numerics but SciPy's.
+mass, with its own standard error. It shares the model with `masses`, and no numerics but SciPy's.
 """
 
 from __future__ import annotations
@@ -22,9 +19,8 @@ from scipy.interpolate import CubicSpline
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from stochpref.bessel import log_normaliser
-from stochpref.classification import ABOVE, ABSENT, BELOW, DEGENERATE, PIVOT, TIGHT
-from stochpref.laws import check_rng
-from stochpref.mass.cloud import count_hits, draw_cloud
+from stochpref.checks import check_rng
+from stochpref.kinds import ABOVE, ABSENT, BELOW, DEGENERATE, PIVOT, TIGHT
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
@@ -39,14 +35,6 @@ class Sample(NamedTuple):
     log_mass: Array
     error: Array
     mean: Array
-
-
-def cloud_log_mass(regions: Regions, h: Array, *, n_draws: int, rng: np.random.Generator) -> Sample:
-    """Return the log of the share of a common cloud of draws that falls in each region; -inf where none does."""
-    hits, sums = count_hits(regions, draw_cloud(h, n_draws, rng=rng), with_sums=True)
-    share = hits / n_draws
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Sample(np.log(share), np.sqrt((1 - share) / hits), sums / hits[:, None])
 
 
 def _log_radial(n_goods: int, limit: float) -> CubicSpline:

@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from stochpref.engines import inlined
+from stochpref.threads import inlined
 
 _N_TERMS = 36  # 32 terms err by up to 3e-13 relative over the right half-plane, 36 by 2e-14, 40 no less
 _SQRT_HALF = np.sqrt(0.5)

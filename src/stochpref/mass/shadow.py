@@ -24,9 +24,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.classification import ABOVE, AT, BELOW
-from stochpref.engines import compiled, inlined, inlined_reordering
+from stochpref.kinds import ABOVE, AT, BELOW
 from stochpref.mass.normal import fast_exp, fast_sincos, half_erfcx
+from stochpref.threads import compiled, inlined, inlined_reordering
 
 Array = NDArray[np.float64]
 Sides = NDArray[np.int8]

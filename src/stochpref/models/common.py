@@ -17,8 +17,6 @@ from scipy.stats import beta
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
-from stochpref.classification import DEGENERATE
-from stochpref.consensus.annealing import Annealing, anneal
 from stochpref.consensus.centre import CENTRES
 from stochpref.consensus.certificate import find_excluders
 from stochpref.consensus.conflicts import count_conflicts
@@ -27,20 +25,25 @@ from stochpref.consensus.margins import widen
 from stochpref.consensus.objective import is_consistent, pack, resolve_margin
 from stochpref.consensus.solving import Effort, Solution, solve
 from stochpref.consensus.summary import CommonSummary
-from stochpref.engines import connect, is_cluster
 from stochpref.errors import InvalidArgument
-from stochpref.fits import as_setting, write_fit
-from stochpref.mass.exact import exact_log_mass
+from stochpref.kinds import DEGENERATE
+from stochpref.loading import load
+from stochpref.mass.masses import exact_log_mass
 from stochpref.models.shared import Estimator, check_observations, generator, in_order, predict_bundles, reporting
+from stochpref.models.storage import as_setting, write_fit
 from stochpref.observations import Menus, Observations
-from stochpref.parts import data_hash
 from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
-from stochpref.prediction import consistency
 from stochpref.regions import Regions, usable_rows
+from stochpref.scores import consistency
+from stochpref.stores.disk import data_hash
+from stochpref.stores.engines import connect, is_cluster
 
 Array = NDArray[np.float64]
 
-SOLVERS: Final = ("certified", "annealing")
+# Where a solver is not part of the core: what to load.
+SOLVERS: Final[dict[str, str | None]] = {"certified": None, "annealing": "paper.annealing:anneal"}
+_EFFORT: Final = "consensus.solving:Effort"
+_ANNEALING: Final = "paper.annealing:Annealing"
 UTILITY_FILE: Final = "utility.json"
 DATA_FILE: Final = "observations.nc"
 
@@ -95,7 +98,7 @@ class CommonUtility(Estimator):
         centre: str = "bayes",
         degenerate: str = "refuse",
         effort: Effort | None = None,
-        annealing: Annealing | None = None,
+        annealing: Any = None,
         verbose: bool = False,
         engine: Any = "cpu",
     ) -> None:
@@ -123,9 +126,10 @@ class CommonUtility(Estimator):
         ):
             if value not in allowed:
                 raise InvalidArgument(f"{argument} must be one of {', '.join(allowed)}; received {value!r}")
-        for record, argument, wanted in ((self.effort, "effort", Effort), (self.annealing, "annealing", Annealing)):
-            if record is not None and not isinstance(record, wanted):
-                raise InvalidArgument(f"{argument} must be an {wanted.__name__} or None; received {record!r}")
+        for record, argument, place in ((self.effort, "effort", _EFFORT), (self.annealing, "annealing", _ANNEALING)):
+            if record is not None and not isinstance(record, load(place)):
+                wanted = place.partition(":")[2]
+                raise InvalidArgument(f"{argument} must be an {wanted} or None; received {record!r}")
         if self.engine != "cpu" and not is_cluster(self.engine):
             raise InvalidArgument(f"engine must be cpu, dask or a distributed.Client; received {self.engine!r}")
         regions = Regions.of(observations)
@@ -153,8 +157,9 @@ class CommonUtility(Estimator):
         self.last_utility_: Array | None = None
         self.utility_interval_: Array | None = None
         witness = np.full(rows.size, -1)
-        if self.solver == "annealing":
-            run = anneal(used, self.margin_, self.annealing or Annealing(), rng=rng)
+        other = SOLVERS[self.solver]
+        if other is not None:
+            run = load(other)(used, self.margin_, self.annealing or load(_ANNEALING)(), rng=rng)
             self.utility_, self.last_utility_ = run.best.utility, run.last.utility
             explained = is_consistent(used, self.utility_, self.margin_)
             self.upper_bound_ = int(rows.size)
@@ -317,8 +322,8 @@ class CommonUtility(Estimator):
     def restore(cls, header: dict[str, Any], parts: dict[str, Any]) -> Self:
         """Return the model that a saved fit describes."""
         settings, learned = dict(header["settings"]), parts[UTILITY_FILE]
-        for name, record in (("effort", Effort), ("annealing", Annealing)):
-            settings[name] = None if settings.get(name) is None else record(**settings[name])
+        for name, place in (("effort", _EFFORT), ("annealing", _ANNEALING)):
+            settings[name] = None if settings.get(name) is None else load(place)(**settings[name])
         if not isinstance(settings["random_state"], int | None):
             settings["random_state"] = None
         model = cls(**settings)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
+from stochpref.checks import check_rng
 from stochpref.demand import (
     N_SCRAMBLES,
     Demand,
@@ -26,17 +27,16 @@ from stochpref.demand import (
     price_elasticities,
 )
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
-from stochpref.fits import as_setting, write_fit
-from stochpref.laws import check_rng
-from stochpref.mass.exact import exact_log_mass
+from stochpref.loading import load
+from stochpref.mass.masses import exact_log_mass
 from stochpref.models.shared import Estimator, as_menus, generator, in_order, over_goods, predict_bundles, progress
+from stochpref.models.storage import as_setting, write_fit
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import SAMPLERS, Choice, choose_sampler
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities
 from stochpref.posterior.diagnostics import Diagnostics
 from stochpref.posterior.locating import locate
-from stochpref.posterior.metropolis import MetropolisOptions
 from stochpref.posterior.prior import Prior, PriorFn
 from stochpref.posterior.results import (
     MAX_LIKELIHOOD_DRAWS,
@@ -63,6 +63,7 @@ POSTERIOR_FILE: Final = "posterior.nc"
 LEARNED_FILE: Final = "learned.json"
 _PURCHASES: Final = 2e7  # simulated for a call of `demand`, shared out over draws and menus
 _CUSTOMER_DRAWS: Final = 100
+_METROPOLIS: Final = "paper.metropolis:MetropolisOptions"
 
 
 class HeterogeneousUtility(Estimator):
@@ -126,7 +127,7 @@ class HeterogeneousUtility(Estimator):
         prior: PriorFn | None = None,
         checkpoint: str | Path | None = None,
         degenerate: str = "refuse",
-        metropolis: MetropolisOptions | None = None,
+        metropolis: Any = None,
         engine: str = "cpu",
         verbose: bool = False,
     ) -> None:
@@ -221,7 +222,7 @@ class HeterogeneousUtility(Estimator):
             raise InvalidArgument(f"max_seconds must be a positive number or None; received {self.max_seconds!r}")
         if self.sampler not in ("auto", *SAMPLERS):
             raise InvalidArgument(f"sampler must be one of auto, {', '.join(SAMPLERS)}; received {self.sampler!r}")
-        if self.metropolis is not None and not isinstance(self.metropolis, MetropolisOptions):
+        if self.metropolis is not None and not isinstance(self.metropolis, load(_METROPOLIS)):
             raise InvalidArgument(f"metropolis must be a MetropolisOptions or None; received {self.metropolis!r}")
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
         return Plan(
@@ -467,7 +468,7 @@ class HeterogeneousUtility(Estimator):
         """Return the model that a saved fit describes."""
         settings, learned = dict(header["settings"]), parts[LEARNED_FILE]
         if settings["metropolis"] is not None:
-            settings["metropolis"] = MetropolisOptions(**settings["metropolis"])
+            settings["metropolis"] = load(_METROPOLIS)(**settings["metropolis"])
         if settings["concentration_bounds"] is not None:
             settings["concentration_bounds"] = tuple(settings["concentration_bounds"])
         if not isinstance(settings["random_state"], int | None):

@@ -7,9 +7,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from stochpref.errors import UnreadableData
-from stochpref.fits import check_model, read_fit
 from stochpref.models.common import CommonUtility
 from stochpref.models.heterogeneous import HeterogeneousUtility
+from stochpref.models.storage import check_model, read_fit
 
 
 def load_fit(folder: str | Path) -> CommonUtility | HeterogeneousUtility:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from stochpref.choice import choose
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Menus, Observations
+from stochpref.problems.filling import choose
 
 Array = NDArray[np.float64]
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The posterior of (μ, κ): prior, samplers, the loop that runs them, diagnostics.
 
-`prior` says what is believed beforehand; `kernels` what a sampler is; `gibbs` (with `latents` and `streams`),
-`hamiltonian` and `importance` (around the Gaussian of `reference`, within `walls`), `layered` (along `layers` of κ) and
-`metropolis` are the samplers; `chains` runs them; `diagnostics` judges the draws; `choosing` picks a sampler; `results`
-and `summary` hold and print what came out; `customers` says what each of them wants.
+`prior` says what is believed beforehand; `target` what a sampler is and what it samples from; `samplers` holds them,
+with the Gaussian of `gaussian`, within the `bounds` of κ; `chains` runs them; `diagnostics` judges the draws;
+`choosing` picks a sampler; `results` and `summary` hold and print what came out; `customers` says what each of them
+wants.
 """

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument
+from stochpref.files import made, replacing
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
-from stochpref.posterior.kernels import Sampler
-from stochpref.readers.writing import made, replacing
+from stochpref.posterior.target import Sampler
 
 Array = NDArray[np.float64]
 ReportFn = Callable[[int, int, str], None]

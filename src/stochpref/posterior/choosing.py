@@ -12,29 +12,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.cluster import ClusterParts
 from stochpref.errors import InvalidArgument
-from stochpref.mass.streamed import AnchoredLogLikelihood
+from stochpref.loading import load
 from stochpref.posterior.chains import DiagnoseFn, Draws, Plan
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
-from stochpref.posterior.gibbs import Gibbs
-from stochpref.posterior.hamiltonian import Hamiltonian
-from stochpref.posterior.importance import Importance, resample, smooth_weights
-from stochpref.posterior.kernels import Sampler, Target
-from stochpref.posterior.layered import Layered
-from stochpref.posterior.layers import find_layers
-from stochpref.posterior.metropolis import Metropolis, MetropolisOptions
-from stochpref.posterior.reference import Reference, find_reference
-from stochpref.posterior.remote import RemoteGibbs
+from stochpref.posterior.gaussian import Reference, find_reference
+from stochpref.posterior.samplers.gibbs import Gibbs
+from stochpref.posterior.samplers.gibbs_remote import RemoteGibbs
+from stochpref.posterior.samplers.hamiltonian import Hamiltonian
+from stochpref.posterior.samplers.importance import Importance, resample, smooth_weights
+from stochpref.posterior.samplers.layered import Layered
+from stochpref.posterior.samplers.layers import find_layers
+from stochpref.posterior.target import Sampler, Target
+from stochpref.stores.anchored import AnchoredLogLikelihood
+from stochpref.stores.cluster import ClusterParts
 
 Array = NDArray[np.float64]
 
-SAMPLERS: Final = ("gibbs", "importance", "hamiltonian", "layered", "metropolis")
+# The samplers that can be asked for; where one is not part of the core, what to load.
+SAMPLERS: Final[dict[str, str | None]] = {
+    "gibbs": None,
+    "importance": None,
+    "hamiltonian": None,
+    "layered": None,
+    "metropolis": "paper.metropolis:Metropolis",
+}
 
 
 _MOST_GOODS: Final = 200  # beyond which the Hessian costs more than it saves
@@ -63,20 +70,18 @@ class Choice(NamedTuple):
     end_fn: Callable[[], None] = lambda: None
 
 
-def choose_sampler(
-    name: str, target: Target, seed: int, plan: Plan, options: MetropolisOptions | None = None
-) -> Choice:
+def choose_sampler(name: str, target: Target, seed: int, plan: Plan, options: Any = None) -> Choice:
     """Return the sampler of a name, or for "auto" the one whose effective draws are expected to cost least."""
     asked = "as asked"
     if name == "gibbs":
         return _gibbs(target, seed, asked)
-    if name == "metropolis":
+    elsewhere = SAMPLERS.get(name)
+    if elsewhere is not None:
         if target.parts is not None:
-            raise InvalidArgument("sampler='metropolis' takes observations in memory, on engine='cpu'")
+            raise InvalidArgument(f"sampler={name!r} takes observations in memory, on engine='cpu'")
         # The paper's algorithm makes the steps asked for and stops.
-        return Choice(
-            Metropolis(target, seed, options or MetropolisOptions()), asked, lambda p: replace(p, n_effective=0)
-        )
+        sampler = load(elsewhere)(target, seed, *(() if options is None else (options,)))
+        return Choice(sampler, asked, lambda p: replace(p, n_effective=0))
     if name == "hamiltonian":
         return Choice(Hamiltonian(target, seed, find_reference(target)), asked)
     if name == "importance":

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.bessel import mean_resultant_length
-from stochpref.mass.exact import exact_log_mass
-from stochpref.posterior.gibbs import Gibbs, GibbsState
-from stochpref.posterior.kernels import Target
+from stochpref.mass.masses import exact_log_mass
 from stochpref.posterior.prior import Prior
+from stochpref.posterior.samplers.gibbs import Gibbs, GibbsState
+from stochpref.posterior.target import Target
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]

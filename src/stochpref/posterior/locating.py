@@ -16,18 +16,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.cluster import in_parts, spread
-from stochpref.engines import connect
 from stochpref.likelihood import maximise_streamed
-from stochpref.mass.loglikelihood import check_engine, log_likelihood_of
-from stochpref.mass.streamed import AnchoredLogLikelihood, StreamedLogLikelihood
 from stochpref.observations import Observations
-from stochpref.parts import Origin, Parts, ReportFn, data_hash
-from stochpref.posterior.kernels import Target
+from stochpref.posterior.gaussian import TOLERANCE, Reference, find_reference
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.reference import TOLERANCE, Reference, find_reference
+from stochpref.posterior.target import Target
 from stochpref.readers.folders import StoredObservations
 from stochpref.regions import Regions, usable_rows
+from stochpref.stores.anchored import AnchoredLogLikelihood, StreamedLogLikelihood
+from stochpref.stores.cluster import in_parts, spread
+from stochpref.stores.disk import Origin, Parts, ReportFn, data_hash
+from stochpref.stores.engines import check_engine, connect
+from stochpref.stores.summing import log_likelihood_of
 
 Array = NDArray[np.float64]
 

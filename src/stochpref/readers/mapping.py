@@ -8,10 +8,10 @@ Wide data has, for price, quantity and cap, one column per good, recognised by a
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
+from stochpref.checks import check_choice, nearest
 from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.readers.cells import parse_number
 from stochpref.readers.tables import Table
@@ -37,19 +37,6 @@ _SYNONYMS: Final = {
     "quantity": ("qty", "amount", "units", "count", "choice", "bought", "volume"),
     "budget": ("income", "money", "wallet", "limit", "total", "expenditure"),
 }
-
-
-def check_choice(value: object, argument: str, choices: Collection[str]) -> str:
-    """Return the value if it is one of the choices.
-
-    Raises
-    ------
-    InvalidArgument : it is not; the message names the nearest.
-    """
-    if isinstance(value, str) and value in choices:
-        return value
-    allowed = ", ".join(repr(choice) for choice in choices)
-    raise InvalidArgument(f"{argument} must be one of {allowed}; received {value!r}{nearest(str(value), choices)}")
 
 
 def check_columns(columns: Mapping[str, object] | None) -> dict[str, Place]:
@@ -153,13 +140,6 @@ def match_prefix(names: Iterable[str], prefix: str, *, given: bool) -> dict[str,
     direct = {name.removeprefix(prefix): name for name in names if name.startswith(prefix) and name != prefix}
     numbered = {tail: name for tail, name in direct.items() if tail.isdigit()}
     return numbered or (direct if given else {})
-
-
-def nearest(name: str, names: Iterable[object]) -> str:
-    """Return '; the nearest is ...' for a mistyped name, '' if nothing is near; capitals do not matter."""
-    by_folded = {str(other).strip().casefold(): str(other) for other in names}
-    close = difflib.get_close_matches(name.strip().casefold(), by_folded, n=1)
-    return f"; the nearest is {by_folded[close[0]]!r}" if close else ""
 
 
 def _likely(role: str, name: str, names: Iterable[str]) -> str:

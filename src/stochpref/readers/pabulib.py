@@ -17,11 +17,11 @@ from typing import Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.checks import nearest
 from stochpref.errors import UnreadableData
 from stochpref.readers.cells import parse_number
 from stochpref.readers.delimited import decode
 from stochpref.readers.drafts import Draft, Flaw, Wishes, check_caps, check_shape, money_spent
-from stochpref.readers.mapping import nearest
 
 _SECTIONS: Final = ("META", "PROJECTS", "VOTES")
 

@@ -13,12 +13,13 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stochpref.checks import check_choice, nearest
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData
 from stochpref.observations import Menus, Observations, find_faults
 from stochpref.readers.delimited import table_of_text
 from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.long import draft_long
-from stochpref.readers.mapping import LAYOUTS, check_choice, check_columns, find_layout, nearest, resolve_constants
+from stochpref.readers.mapping import LAYOUTS, check_columns, find_layout, resolve_constants
 from stochpref.readers.pabulib import draft_pabulib
 from stochpref.readers.tables import SUFFIXES, Table, is_path, read_bytes, suffix_of, table_of_frame, table_of_parquet
 from stochpref.readers.wide import draft_wide

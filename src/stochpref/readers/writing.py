@@ -5,11 +5,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +14,12 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from stochpref.errors import InvalidArgument, StochprefError, is_full
+from stochpref.checks import check_choice
+from stochpref.errors import InvalidArgument
+from stochpref.files import replacing
 from stochpref.observations import Menus, Observations
 from stochpref.readers.folders import PART
-from stochpref.readers.mapping import LAYOUTS, check_choice
+from stochpref.readers.mapping import LAYOUTS
 from stochpref.readers.tables import suffix_of
 
 
@@ -68,45 +67,6 @@ def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "lo
     columns = {name: values for name, values in arrange_fn(unbought).items() if not name.startswith("quantity")}
     with replacing(Path(path)) as file:
         write_fn(pa.table(columns), file)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that takes the place of ``path`` at the end, or vanishes if anything goes wrong.
-
-    Raises
-    ------
-    StochprefError : the disk is full.
-    """
-    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-            file.flush()
-        temporary.replace(path)
-    except OSError as error:
-        if not is_full(error):
-            raise
-        raise StochprefError(
-            f"{path}: cannot be written: {error.strerror or error}; nothing was changed; make room, or choose another "
-            "disk"
-        ) from None
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def made(folder: Path) -> Iterator[None]:
-    """Make a folder, and those it is in, as needed; remove them again if anything goes wrong and they are empty."""
-    new = [place for place in (folder, *folder.parents) if not place.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    except BaseException:
-        for place in new:
-            with suppress(OSError):
-                place.rmdir()
-        raise
 
 
 def _check_names(observations: Observations) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from stochpref import __version__
 from stochpref.errors import InvalidArgument, counted
+from stochpref.files import made, replacing
 from stochpref.models import CommonUtility, HeterogeneousUtility
-from stochpref.readers.writing import made, replacing
-from stochpref.report.content import N_ROWS, posterior_content, safe_json, shared_content, shorten, utility_content
+from stochpref.report.findings import read_posterior, read_utility
 from stochpref.report.pictures import common_pictures, posterior_pictures, utility_pictures
-from stochpref.report.reading import read_posterior, read_utility
 from stochpref.report.whatif import as_payload
+from stochpref.report.words import N_ROWS, posterior_content, safe_json, shared_content, shorten, utility_content
 
 
 def write_report(model: HeterogeneousUtility | CommonUtility, path: str | Path, *, title: str | None = None) -> Path:

@@ -18,7 +18,7 @@ from stochpref import plots
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.posterior.results import group
 from stochpref.regions import Regions, usable_rows
-from stochpref.report.reading import Curve, Reading
+from stochpref.report.findings import Curve, Reading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

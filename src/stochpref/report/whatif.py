@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.choice import choose
 from stochpref.demand import Crowd, Market, angles_at, turned
 from stochpref.observations import Menus, Observations
+from stochpref.problems.filling import choose
 
 Array = NDArray[np.float64]
 

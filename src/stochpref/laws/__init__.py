@@ -1,0 +1,15 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The laws data come from: utilities on the unit sphere, menus, and `simulate`, which lets customers choose.
+
+A utility law has ``n_goods`` and ``sample(size, *, rng)``, one unit vector a row: `VonMisesFisher` for
+customers who differ around a mean direction, `CorruptedUtilityLaw` for one common utility with some odd
+customers. `MenuLaw` holds the three laws of prices and budgets of the paper's experiments.
+"""
+
+from stochpref.laws.corrupted import CorruptedUtilityLaw as CorruptedUtilityLaw
+from stochpref.laws.menus import MenuLaw as MenuLaw
+from stochpref.laws.menus import simulate as simulate
+from stochpref.laws.protocol import UtilityLaw as UtilityLaw
+from stochpref.laws.protocol import uniform_directions as uniform_directions
+from stochpref.laws.von_mises_fisher import VonMisesFisher as VonMisesFisher

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Menus as the paper draws them, and `simulate`, which lets customers of any law choose from menus."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.checks import check_count, check_rng, kind_of
+from stochpref.errors import InvalidArgument
+from stochpref.laws.protocol import UtilityLaw
+from stochpref.observations import Menus, Observations
+from stochpref.problems.filling import choose
+
+Array = NDArray[np.float64]
+
+_MENU_LAWS = {"uniform": "i", "discrete": "ii", "fixed": "iii"}
+
+
+@dataclass(frozen=True, slots=True)
+class MenuLaw:
+    """The prices and budgets of the paper's experiments, independent from menu to menu and good to good.
+
+    name : "uniform", or "i": prices U[1, 2], budget U[1, n];
+        "discrete", or "ii": prices 1 or 2, budget one of 1, 2, …, n, all equally likely;
+        "fixed", or "iii": prices 1, budget one of 1, 2, …, n, all equally likely.
+        Kept as the word.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        choices = {
+            **{word: word for word in _MENU_LAWS},
+            **{numeral: word for word, numeral in _MENU_LAWS.items()},
+        }
+        if not isinstance(self.name, str) or self.name not in choices:
+            listed = ", ".join(f"'{word}' (or '{numeral}')" for word, numeral in _MENU_LAWS.items())
+            nearest = difflib.get_close_matches(str(self.name).lower(), list(choices), n=1, cutoff=0.0)[0]
+            raise InvalidArgument(f"name must be one of {listed}; received {self.name!r}; did you mean '{nearest}'?")
+        object.__setattr__(self, "name", choices[self.name])
+
+    def sample(self, n_observations: int, n_goods: int, *, rng: np.random.Generator) -> Menus:
+        """Return menus; all prices are drawn first, then all budgets."""
+        shape = (check_count(n_observations, "n_observations", 1), check_count(n_goods, "n_goods", 1))
+        rng = check_rng(rng)
+        if self.name == "uniform":
+            return Menus(rng.uniform(1.0, 2.0, shape), rng.uniform(1.0, n_goods, n_observations))
+        highest = 2 if self.name == "discrete" else 1
+        prices = rng.integers(1, highest, shape, endpoint=True)
+        return Menus(prices, rng.integers(1, n_goods, n_observations, endpoint=True))
+
+
+@overload
+def simulate(
+    utility_law: UtilityLaw, menu_law: MenuLaw | Menus, n_observations: int, *, rng: np.random.Generator,
+    return_utilities: Literal[False] = False,
+) -> Observations: ...  # fmt: skip
+@overload
+def simulate(
+    utility_law: UtilityLaw, menu_law: MenuLaw | Menus, n_observations: int, *, rng: np.random.Generator,
+    return_utilities: Literal[True],
+) -> tuple[Observations, Array]: ...  # fmt: skip
+def simulate(
+    utility_law: UtilityLaw,
+    menu_law: MenuLaw | Menus,
+    n_observations: int,
+    *,
+    rng: np.random.Generator,
+    return_utilities: bool = False,
+) -> Observations | tuple[Observations, Array]:
+    """Return what customers drawn from a law buy, each from a menu of their own.
+
+    Parameters
+    ----------
+    utility_law : `VonMisesFisher`, `CorruptedUtilityLaw`, or anything with ``n_goods`` and ``sample``.
+    menu_law : a law to draw menus from, or the menus themselves, one for each observation.
+    n_observations : T.
+    rng : the menus are drawn first, then the utilities.
+    return_utilities : return the (T, n) utilities too.
+    """
+    if not isinstance(utility_law, UtilityLaw):
+        raise InvalidArgument(
+            f"utility_law must have n_goods and sample(size, rng=…); received {kind_of(utility_law)}; "
+            "pass VonMisesFisher(…) or CorruptedUtilityLaw(…)"
+        )
+    n_observations = check_count(n_observations, "n_observations", 1)
+    menus = _menus(menu_law, n_observations, utility_law.n_goods, check_rng(rng))
+    utilities = utility_law.sample(n_observations, rng=rng)
+    bundles = choose(utilities, menus.prices, menus.budgets, caps=menus.caps)
+    observations = Observations(menus.prices, menus.budgets, bundles, goods=menus.goods, caps=menus.caps)
+    return (observations, utilities) if return_utilities else observations
+
+
+def _menus(menu_law: MenuLaw | Menus, n_observations: int, n_goods: int, rng: np.random.Generator) -> Menus:
+    if isinstance(menu_law, MenuLaw):
+        return menu_law.sample(n_observations, n_goods, rng=rng)
+    if not isinstance(menu_law, Menus):
+        raise InvalidArgument(
+            f"menu_law must be a MenuLaw or Menus; received {kind_of(menu_law)}; pass MenuLaw('uniform'), say"
+        )
+    if menu_law.prices.shape != (n_observations, n_goods):
+        raise InvalidArgument(
+            f"menu_law must hold n_observations = {n_observations} menus of the law's {n_goods} goods; "
+            f"received {len(menu_law)} menus of {menu_law.n_goods} goods"
+        )
+    return menu_law

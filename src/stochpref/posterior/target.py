@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The shape all samplers share, so that one loop (`chains`) runs them, checkpoints them and resumes them.
+
+A sampler moves all chains at once: ``init(chains) -> state`` and ``step(state, iteration) -> (state, info)``. The
+state is a NamedTuple of arrays whose first axis is the chain; it holds all that the next step needs, and no generator:
+random numbers come from counters keyed by (seed, chain, iteration), so a run that stops and resumes draws the same
+numbers, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.posterior.prior import Prior
+from stochpref.regions import Regions
+from stochpref.stores.disk import Parts
+from stochpref.stores.summing import LogLikelihood, ThreadedLogLikelihood
+
+Array = NDArray[np.float64]
+
+
+class Target(NamedTuple):
+    """The posterior to sample.
+
+    regions : of the observations, none degenerate; of a sample, where the observations themselves are in parts.
+    prior : of (μ, κ).
+    engine_likelihood : the log-likelihood of all observations where another engine keeps them; None for the CPU's.
+    parts : all observations, where they are on a cluster or on disk; None where `regions` are all.
+    most_likely : (n,) the maximum of the likelihood, where it is known already.
+    """
+
+    regions: Regions
+    prior: Prior
+    engine_likelihood: LogLikelihood | None = None
+    parts: Parts | None = None
+    most_likely: Array | None = None
+
+    @property
+    def log_likelihood(self) -> LogLikelihood:
+        """The exact log-likelihood, on the engine chosen."""
+        return self.engine_likelihood or ThreadedLogLikelihood(self.regions)
+
+
+class Info(NamedTuple):
+    """What a step says of itself.
+
+    statistics : name -> (chains,), kept for every draw beside the posterior, such as "acceptance_rate".
+    """
+
+    statistics: dict[str, Array]
+
+
+class Sampler(Protocol):
+    """What `chains` runs.
+
+    name : as users spell it.
+    n_warmup : steps to discard, in which the sampler may adapt itself.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def n_warmup(self) -> int: ...  # noqa: D102
+
+    def init(self, n_chains: int) -> Any:
+        """Return the state of all chains before the first step."""
+
+    def step(self, state: Any, iteration: int) -> tuple[Any, Info]:
+        """Return the state after step `iteration` (counted from 0, warm-up included) and what it says of itself."""
+
+    def parameters(self, state: Any) -> tuple[Array, Array]:
+        """Return mean directions (chains, n) and concentrations (chains,) of a state."""
+
+
+def keyed_generator(seed: int, chain: int, iteration: int) -> np.random.Generator:
+    """Return the generator of one step of one chain; iteration -1 is for the start."""
+    counter = np.array([0, 0, iteration + 1, chain], np.uint64)
+    return np.random.Generator(np.random.Philox(key=seed, counter=counter))

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The probability of what was bought, wherever the observations are: in memory, in files, on a device or a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stochpref.errors import InvalidArgument
+from stochpref.loading import load
+from stochpref.mass.masses import Masses, check_direction, exact_log_mass, vmf_mean
+from stochpref.readers.folders import StoredObservations, as_observations
+from stochpref.regions import Regions
+from stochpref.stores.engines import connect
+from stochpref.stores.summing import engine_log_mass
+
+# How a mass is computed: None for quadrature, else an estimator.
+METHODS: Final[dict[str, str | None]] = {
+    "exact": None,
+    "monte_carlo": "mass.monte_carlo:sampled_log_mass",
+    "cloud": "paper.cloud:cloud_log_mass",
+}
+
+
+def log_mass(
+    regions: Regions | StoredObservations | str | Path,
+    mean_direction: ArrayLike,
+    concentration: float,
+    *,
+    method: str = "exact",
+    gradient: bool = False,
+    tolerance: float = 1e-10,
+    n_draws: int = 10_000,
+    rng: np.random.Generator | None = None,
+    full: bool = False,
+    engine: Any = "cpu",
+) -> Any:
+    """Return the log-probability of each region under a von Mises–Fisher law.
+
+    Parameters
+    ----------
+    regions : T regions over n goods, n at least 2; or a folder of Parquet files with observations, read in blocks.
+    mean_direction, concentration : the law: a unit vector (n,) and κ from 0 to 1e4 and beyond.
+    method : "exact" (quadrature, to `tolerance`), "monte_carlo" (separation of variables, an independent route with a
+        standard error) or "cloud" (the paper's estimator: the share of one shared cloud of draws).
+    gradient : return gradients in h = κμ too.
+    tolerance : relative error of the probability aimed at; a smaller one costs more time.
+    n_draws, rng : for the Monte Carlo methods, which need both.
+    full : return a `Masses` record with error estimates instead.
+    engine : "cpu"; "jax" for exact masses on a GPU; "dask" or a `distributed.Client` for exact masses on a cluster.
+
+    Returns
+    -------
+    (T,) log-probabilities, with ``gradient=True`` also (T, n) gradients. Never positive; -inf for degenerate
+    observations, which have probability zero. With ``full=True``, `Masses`.
+    """
+    source = regions if isinstance(regions, Regions) else as_observations(regions)
+    h = check_direction(mean_direction, concentration, source.n_goods)
+    if method not in METHODS:
+        raise InvalidArgument(f"method must be one of {', '.join(METHODS)}; received {method!r}")
+    if not 0 < tolerance < 1:
+        raise InvalidArgument(f"tolerance must lie between 0 and 1; received {tolerance}")
+    if engine != "cpu" and method != "exact":
+        raise InvalidArgument(f"engine={engine!r} computes exact masses only; received method={method!r}")
+
+    def of_block(block: Regions, place: Any) -> Masses:
+        if place != "cpu":
+            return engine_log_mass(block, h, tolerance, place, gradient=gradient)
+        estimator = METHODS[method]
+        if estimator is None:
+            return exact_log_mass(block, h, gradient=gradient, tolerance=tolerance)
+        if rng is None:
+            raise InvalidArgument(f"method={method!r} draws random numbers; pass rng=numpy.random.default_rng(seed)")
+        sample = load(estimator)(block, h, n_draws=n_draws, rng=rng)
+        return Masses(sample.log_mass, sample.error, sample.mean - vmf_mean(h) if gradient else None)
+
+    with connect(engine) as place:
+        if isinstance(source, Regions):
+            masses = of_block(source, place)
+        else:
+            blocks = source.blocks() if isinstance(source, StoredObservations) else [source]
+            masses = _joined([of_block(Regions.of(block), place) for block in blocks])
+    if full:
+        return masses
+    return (masses.log_mass, masses.gradient) if masses.gradient is not None else masses.log_mass
+
+
+def _joined(blocks: list[Masses]) -> Masses:
+    slopes = [block.gradient for block in blocks if block.gradient is not None]
+    return Masses(
+        np.concatenate([block.log_mass for block in blocks]),
+        np.concatenate([block.error for block in blocks]),
+        np.concatenate(slopes) if slopes else None,
+    )
