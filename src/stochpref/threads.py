@@ -9,12 +9,14 @@ fixed groups of rows, added in order, for the same reason.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache, partial
+from multiprocessing import parent_process
 from typing import Any, Final, TypeVar, cast
 
 import numba
@@ -55,8 +57,22 @@ def inlined_reordering(function: Function) -> Function:
 
 
 def _compiled(function: Function, liberties: set[str], **options: bool) -> Function:
-    compiler: Any = numba.njit(cache=True, nogil=True, fastmath=liberties, error_model="numpy", **options)  # type: ignore[call-overload]
-    return cast(Function, compiler(function))
+    compiler: Any = partial(numba.njit, nogil=True, fastmath=liberties, error_model="numpy", **options)
+    try:
+        return cast(Function, compiler(cache=True)(function))
+    except RuntimeError:  # as in a container: no folder for the cache can be written
+        _say_uncached()
+        return cast(Function, compiler()(function))
+
+
+@cache
+def _say_uncached() -> None:
+    """Say once, and not in each process of many, that what is compiled now is lost afterwards."""
+    if parent_process() is None:
+        logging.getLogger("stochpref").warning(
+            "compiled code cannot be kept, so that every run compiles anew: neither the folder of the package nor the "
+            "home folder can be written; set NUMBA_CACHE_DIR to a folder that can"
+        )
 
 
 _here = threading.local()
