@@ -257,6 +257,11 @@ def test_pabulib_votes_are_bundles(tmp_path):
     np.testing.assert_array_equal(observations.budgets, [100, 100, 100])
     spent = sp.read_observations(write(tmp_path, PABULIB.replace("\n", "\r\n"), "town.pb"), budget="spent")
     np.testing.assert_array_equal(spent.budgets, [100, 0, 90])
+    # What differs by less than 1 % is rounding: v1 spent 100 of 100.5, v3 90, v2 nothing.
+    rounded = sp.read_observations(write(tmp_path, PABULIB.replace(";100\n", ";100.5\n"), "town.pb"), budget="rounded")
+    np.testing.assert_array_equal(rounded.budgets, [100, 100.5, 100.5])
+    over = sp.read_observations(write(tmp_path, PABULIB.replace(";100\n", ";99.5\n"), "town.pb"), budget="rounded")
+    np.testing.assert_array_equal(over.budgets, [100, 99.5, 99.5])
 
 
 @pytest.mark.parametrize("layout", ["long", "wide"])

@@ -21,7 +21,8 @@ from stochpref.checks import nearest
 from stochpref.errors import UnreadableData
 from stochpref.readers.cells import parse_number
 from stochpref.readers.delimited import decode
-from stochpref.readers.drafts import Draft, Flaw, Wishes, check_caps, check_shape, money_spent
+from stochpref.readers.drafts import Draft, Flaw, Wishes, check_shape, finish_draft
+from stochpref.readers.tables import Table
 
 _SECTIONS: Final = ("META", "PROJECTS", "VOTES")
 
@@ -57,24 +58,22 @@ def draft_pabulib(data: bytes, source: str, wishes: Wishes) -> Draft:
     costs = _read_costs(sections["PROJECTS"], source)
     ballots = _read_ballots(sections["VOTES"], tuple(costs), source) if wishes.has_quantities else None
     shape = check_shape(source, 1 if ballots is None else len(ballots.lines), len(costs))
-    prices = np.tile(np.array(list(costs.values())), (shape[0], 1))
-    budgets = np.full(shape[0], budget)
-    if ballots is not None and wishes.budget == "spent":
-        budgets = money_spent(prices, ballots.bundles)
-    return Draft(
-        prices=prices,
-        budgets=budgets,
+    lines = [1] if ballots is None else ballots.lines
+    # Sections are no columns: what the draft takes from a table is where it came from.
+    table = Table(source, (), shape[0], lambda _: None, lambda: np.array(lines), "the first line is row 1")
+    return finish_draft(
+        table,
+        wishes,
+        prices=np.tile(np.array(list(costs.values())), (shape[0], 1)),
+        budgets=None if wishes.budget == "spent" else np.full(shape[0], budget),
         bundles=None if ballots is None else ballots.bundles,
-        caps=np.broadcast_to(check_caps(wishes.caps, shape), shape),
+        caps=np.full(shape, np.nan),
         goods=tuple(costs),
         customers=None if ballots is None else ballots.voters,
         labels=("",) if ballots is None else ballots.voters or ("",) * shape[0],
         rows=np.broadcast_to(np.arange(shape[0])[:, None], shape),
         flaws=() if ballots is None else ballots.flaws,
         layout="pabulib",
-        source=source,
-        row_numbers=lambda: np.array([1] if ballots is None else ballots.lines),
-        counting="the first line is row 1",
     )
 
 
