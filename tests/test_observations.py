@@ -89,6 +89,14 @@ def test_slicing_masks_and_concat_keep_everything_together() -> None:
         ({"goods": ["a", "b", "a"]}, "different names; received 'a' more than once"),
         ({"goods": "abc"}, "goods must be a sequence of names"),
         ({"customers": ["x"]}, "customers must hold 2 names; received 1"),
+        *(
+            ({argument: names}, rf"{argument} must be whole characters.*received 'b\\udcff'.*read the names again")
+            for argument, names in {
+                "goods": ["a", "b\udcff", "c"],
+                "customers": ["a", "b\udcff"],
+                "labels": ["a", "b\udcff"],
+            }.items()
+        ),
     ],
 )
 def test_bad_arguments_are_named(changes: dict[str, object], message: str) -> None:

@@ -410,3 +410,24 @@ def test_names_that_text_cannot_hold_are_not_written(tmp_path: Path) -> None:
             sp.write_observations(sp.Observations(ONES, [9, 9], ONES, goods=goods), tmp_path / "out.csv")
     with pytest.raises(sp.InvalidArgument, match="observations must be Observations; received list"):
         sp.write_observations([1], tmp_path / "out.csv")  # type: ignore[arg-type]
+
+
+def test_half_characters_are_refused_before_anything_is_learned() -> None:
+    rows = {"observation": ["1", "1"], "good": ["tea", "b\udcff"], "price": [1.0, 2.0], "quantity": [1.0, 0.0]}
+    long = pd.DataFrame(rows, dtype=object).assign(budget=3.0)
+    with pytest.raises(sp.UnreadableData, match=r"column 'good' holds half a character.*read the text again"):
+        sp.read_observations(long)
+    columns = ["budget", "price_tea", "quantity_tea", "price_b\udcff", "quantity_b\udcff"]
+    wide = pd.DataFrame(np.ones((2, 5)), columns=pd.Index(columns, dtype=object))
+    with pytest.raises(sp.InvalidArgument, match=r"goods must be whole characters.*received 'b\\udcff'"):
+        sp.read_observations(wide, budget="spent", columns={"budget": "budget"})
+    with pytest.raises(sp.InvalidArgument, match="goods must be whole characters"):
+        sp.read_menus(wide)
+    with pytest.raises(sp.InvalidArgument, match="goods must be whole characters"):
+        sp.read_menus(wide[columns[:2]], goods=["tea", "b\udcff"])
+    text = pa.StringArray.from_buffers(
+        2, pa.py_buffer(np.array([0, 1, 4], np.int32)), pa.py_buffer(b"a\xed\xb3\xbf")
+    )  # Arrow looks at no byte
+    arrow = pa.table(rows | {"good": text, "budget": [3.0, 3.0]})
+    with pytest.raises(sp.UnreadableData, match="column 'good' cannot be read: Invalid"):
+        sp.read_observations(arrow)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +33,31 @@ def nearest(name: str, names: Iterable[object]) -> str:
     by_folded = {str(other).strip().casefold(): str(other) for other in names}
     close = difflib.get_close_matches(name.strip().casefold(), by_folded, n=1)
     return f"; the nearest is {by_folded[close[0]]!r}" if close else ""
+
+
+def check_text(names: Sequence[str], argument: str) -> None:
+    """Refuse names that no file can hold: better here than when what was learned from a long run is saved.
+
+    Raises
+    ------
+    InvalidArgument : one holds a lone surrogate, which is half of a character.
+    """
+    if is_text("".join(names)):
+        return
+    first = next(name for name in names if not is_text(name))
+    raise InvalidArgument(
+        f"{argument} must be whole characters, or no file can hold them; received {first!r}, with half of one "
+        "(a lone surrogate), as bytes decoded wrongly give; read the names again as UTF-8, or rename it"
+    )
+
+
+def is_text(name: str) -> bool:
+    """Tell whether a name is made of whole characters."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_rng(rng: np.random.Generator) -> np.random.Generator:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.audit import Audit, audit
+from stochpref.checks import check_text
 from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
 from stochpref.kinds import MONEY_TOLERANCE, QUANTITY_TOLERANCE
 
@@ -186,6 +187,7 @@ def _checked_names(names: Iterable[object] | None, count: int, argument: str) ->
     labels = tuple(str(name) for name in names)
     if len(labels) != count:
         raise InvalidArgument(f"{argument} must hold {count} names; received {len(labels)}")
+    check_text(labels, argument)
     return labels
 
 

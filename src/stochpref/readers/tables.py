@@ -67,6 +67,11 @@ class Table:
             raise UnreadableData(f"{self.source}: column {name!r} occurs more than once; rename one of them")
         try:
             column = self.fetch(self.positions[name])
+        except UnicodeError as error:
+            raise UnreadableData(
+                f"{self.source}: column {name!r} holds half a character: {first_line(error)}; read the text again as "
+                "UTF-8, or correct it"
+            ) from None
         except Exception as error:  # whatever a damaged file or a foreign data frame raises
             raise UnreadableData(f"{self.source}: column {name!r} cannot be read: {first_line(error)}") from None
         if len(column) != self.n_rows:
@@ -173,9 +178,11 @@ def _counted_from_zero(source: str, names: tuple[str, ...], n_rows: int, fetch: 
 
 def _arrow_of(series: Any) -> Any:
     try:
-        return series.to_arrow()
+        column = series.to_arrow()
     except Exception:  # mixed types in one pandas column; their text tells numbers from the rest
         return pa.array([None if value is None else str(value) for value in series.to_list()], pa.string())
+    column.validate(full=True)  # Arrow takes any bytes for text
+    return column
 
 
 def _near_files(path: Path) -> str:
