@@ -103,7 +103,7 @@ _HOME = {
     "write_report": "report",
 }
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604  (every key is a string)
 
 
