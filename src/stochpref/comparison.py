@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument
 from stochpref.models import CommonUtility, HeterogeneousUtility
-from stochpref.models.shared import check_observations, in_order, over_goods
+from stochpref.models.shared import check_observations
 from stochpref.observations import Observations
 from stochpref.posterior.results import observations_of
 from stochpref.scores import consistency
@@ -184,7 +184,7 @@ def _n_known(held_out: Observations, model: Fit) -> int:
     """Return how many observations are, number for number, among those that a fit learned from (and keeps)."""
     asked, learned = (
         np.column_stack([data.prices, data.budgets, data.bundles, data.caps])
-        for data in (over_goods(held_out, model.goods_), model.observations_)
+        for data in (held_out.over(model.goods_), model.observations_)
     )
     known = {row.tobytes() for row in learned}
     return sum(row.tobytes() in known for row in asked)
@@ -206,7 +206,6 @@ def _scores(name: str, model: Fit, each: dict[str, Array], held_out: Observation
         explained = consistency(utility, observations_of(model.posterior_))
     else:
         kind, utility, explained = "common", model.utility_, float(model.consistent_.mean())
-    known = None if held_out is None else in_order(utility, model.goods_, held_out.goods)
     return FitScores(
         name=name,
         model=kind,
@@ -214,7 +213,7 @@ def _scores(name: str, model: Fit, each: dict[str, Array], held_out: Observation
         explained=explained,
         loo=_estimate(each["leave-one-out"]) if "leave-one-out" in each else None,
         held_out=_estimate(each["held out"]) if held_out is not None else None,
-        held_out_explained=None if held_out is None or known is None else consistency(known, held_out),
+        held_out_explained=None if held_out is None else consistency(utility, held_out.over(model.goods_)),
     )
 
 

@@ -201,6 +201,25 @@ def _checked_goods(goods: Iterable[object] | None, n_goods: int) -> tuple[str, .
     return labels
 
 
+def places_of(goods: Sequence[str], known: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return where goods stand among those known; others are refused."""
+    place = {name: i for i, name in enumerate(known)}
+    unknown = [name for name in goods if name not in place]
+    if unknown:
+        raise InvalidArgument(
+            f"goods must be among those of the fit; {len(unknown)} are not, such as {unknown[0]!r}; "
+            f"the fit knows {', '.join(known[:6])}" + (" …" if len(known) > 6 else "")
+        )
+    return np.array([place[name] for name in goods], np.int64)
+
+
+def _spread(values: Array, places: NDArray[np.int64], n_goods: int, empty: float) -> Array:
+    """Return values (T, k) at their places among n goods, `empty` elsewhere."""
+    whole = np.full((len(values), n_goods), empty)
+    whole[:, places] = values
+    return whole
+
+
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class Menus:
     """What customers face: prices and a budget each.
@@ -254,6 +273,14 @@ class Menus:
         kept = _row_index(rows, len(self))
         labels = None if self.labels is None else [self.labels[t] for t in kept]
         return type(self)(self.prices[kept], self.budgets[kept], goods=self.goods, caps=self.caps[kept], labels=labels)
+
+    def over(self, goods: tuple[str, ...]) -> Menus:
+        """Return the menus over these goods, in their order: one they lack is not on offer, others are refused."""
+        if self.goods == goods:
+            return self
+        places, n = places_of(self.goods, goods), len(goods)
+        prices, caps = _spread(self.prices, places, n, np.inf), _spread(self.caps, places, n, 1.0)
+        return Menus(prices, self.budgets, goods=goods, caps=caps, labels=self.labels)
 
     def __repr__(self) -> str:
         return f"<Menus: {len(self)} menus of {self.n_goods} goods>"
@@ -320,6 +347,16 @@ class Observations:
     def name(self, t: int) -> str:
         """Return the label of observation t, its number from 1 where there are no labels."""
         return str(t + 1) if self.labels is None else self.labels[t]
+
+    def over(self, goods: tuple[str, ...]) -> Observations:
+        """Return the observations over these goods, in their order, as `Menus.over` does."""
+        if self.goods == goods:
+            return self
+        places, n = places_of(self.goods, goods), len(goods)
+        return Observations(
+            _spread(self.prices, places, n, np.inf), self.budgets, _spread(self.bundles, places, n, 0.0), goods=goods,
+            customers=self.customers, caps=_spread(self.caps, places, n, 1.0), labels=self.labels,
+        )  # fmt: skip
 
     def audit(self) -> Audit:
         """Count kinds of observation, degenerate and identical rows, repeated customers, goods never bought."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Menus
+from stochpref.readers.by_name import by_name
 
 Array = NDArray[np.float64]
 
@@ -23,18 +24,19 @@ class MenuLimits:
     Attributes
     ----------
     budget : the money a customer has: a number, a range (low, high), or None for free, from 1 to n.
-    lowest_price, highest_price : a number or one for each good; None for budget/(20 n) and the (highest) budget.
+    lowest_price, highest_price : a number or one for each good, matched by name in a dict or a Series; None for
+        budget/(20 n) and the (highest) budget.
     always_offered : names of goods that cannot be withheld, or True for all of them.
     price_step : prices are whole multiples of it; None for any price.
-    caps : largest quantity of a good, a number or one for each.
+    caps : largest quantity of a good, a number or one for each, as for prices.
     """
 
     budget: float | Sequence[float] | None = None
-    lowest_price: ArrayLike | None = None
-    highest_price: ArrayLike | None = None
+    lowest_price: ArrayLike | Mapping[str, float] | None = None
+    highest_price: ArrayLike | Mapping[str, float] | None = None
     always_offered: Sequence[str] | bool = ()
     price_step: float | None = None
-    caps: ArrayLike = 1.0
+    caps: ArrayLike | Mapping[str, float] = 1.0
 
     def resolve(self, goods: tuple[str, ...]) -> Bounds:
         """Return the limits as arrays over these goods.
@@ -47,8 +49,8 @@ class MenuLimits:
         if n < 2:
             raise InvalidArgument(f"goods must be two or more, for there is no direction to learn in one; received {n}")
         low, high = _budget_range(self.budget, n)
-        lowest = _per_good(low / (20 * n) if self.lowest_price is None else self.lowest_price, n, "lowest_price")
-        highest = _per_good(high if self.highest_price is None else self.highest_price, n, "highest_price")
+        lowest = _per_good(low / (20 * n) if self.lowest_price is None else self.lowest_price, goods, "lowest_price")
+        highest = _per_good(high if self.highest_price is None else self.highest_price, goods, "highest_price")
         if self.price_step is not None:
             if not (np.isfinite(self.price_step) and self.price_step > 0):
                 raise InvalidArgument(f"price_step must be positive; received {self.price_step}")
@@ -67,7 +69,7 @@ class MenuLimits:
             if unknown:
                 raise InvalidArgument(f"always_offered must name goods; there is no {unknown[0]!r} in {goods}")
             is_kept = np.isin(np.array(goods), np.array([*self.always_offered, ""]))
-        caps = _per_good(self.caps, n, "caps")
+        caps = _per_good(self.caps, goods, "caps")
         return Bounds(goods, low, high, lowest, highest, is_kept, self.price_step, caps)
 
 
@@ -112,11 +114,12 @@ def _budget_range(budget: float | Sequence[float] | None, n_goods: int) -> tuple
     return float(ends.min()), float(ends.max())
 
 
-def _per_good(values: ArrayLike, n_goods: int, argument: str) -> Array:
+def _per_good(values: ArrayLike | Mapping[str, float], goods: tuple[str, ...], argument: str) -> Array:
+    named = by_name(values, goods, argument)
     try:
-        array = np.broadcast_to(np.asarray(values, dtype=np.float64), (n_goods,)).copy()
+        array = np.broadcast_to(np.asarray(named, dtype=np.float64), (len(goods),)).copy()
     except (TypeError, ValueError):
-        raise InvalidArgument(f"{argument} must be a number or one for each of {n_goods} goods") from None
+        raise InvalidArgument(f"{argument} must be a number or one for each of {len(goods)} goods") from None
     is_bad = ~((array > 0) & np.isfinite(array))
     if is_bad.any():
         raise InvalidArgument(f"{argument} must be positive and finite for a design; received {array[is_bad][0]:g}")

@@ -243,16 +243,13 @@ def _target_moments(
 
 def _in_order(targets: Menus, goods: tuple[str, ...]) -> Menus:
     """Return target menus with their goods, matched by name, in the order of the design's."""
-    if targets.goods == goods:
-        return targets
     if set(targets.goods) != set(goods):
         odd = min(set(targets.goods) ^ set(goods))
         raise InvalidArgument(
             f"targets must be menus of the goods designed for, {', '.join(goods[:6])}{' …' if len(goods) > 6 else ''}; "
             f"{odd!r} is in one of them only; name goods alike, and price those not on offer inf"
         )
-    columns = [targets.goods.index(name) for name in goods]
-    return Menus(targets.prices[:, columns], targets.budgets, goods=goods, caps=targets.caps[:, columns])
+    return targets.over(goods)
 
 
 def _join(menus: Menus, more: Menus) -> Menus:

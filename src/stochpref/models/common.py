@@ -29,7 +29,7 @@ from stochpref.errors import InvalidArgument
 from stochpref.kinds import DEGENERATE
 from stochpref.loading import load
 from stochpref.mass.masses import exact_log_mass
-from stochpref.models.shared import Estimator, check_observations, generator, in_order, predict_bundles, reporting
+from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, reporting
 from stochpref.models.storage import as_setting, write_fit
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
@@ -201,8 +201,14 @@ class CommonUtility(Estimator):
         high = beta.ppf(0.975, most + 1, n_used - most) if most < n_used else 1.0
         self.corruption_interval_ = (float(low), float(high))
 
-    def predict(self, menus: Menus | ArrayLike, budgets: ArrayLike | None = None) -> Array:
-        """Return the bundles the utility buys, (T, n), from menus (matched by good name) or from prices and budgets."""
+    def predict(self, menus: Menus | Any, budgets: ArrayLike | None = None) -> Array:
+        """Return the bundles (T, n) that the utility buys, from menus or from prices and budgets.
+
+        Parameters
+        ----------
+        menus : Menus, or prices: (T, n) or (n,) in the order of `goods_`, a data frame with a column for each good, a
+            dict or a Series; whatever has names is matched by name. A price of inf or NaN: not on offer.
+        """
         check_is_fitted(self)
         return predict_bundles(self.utility_, self.goods_, menus, budgets)
 
@@ -210,7 +216,7 @@ class CommonUtility(Estimator):
         """Return the share of observations whose bundle is the unique optimum, ties counted as misses."""
         check_is_fitted(self)
         check_observations(observations)
-        return consistency(in_order(self.utility_, self.goods_, observations.goods), observations)
+        return consistency(self.utility_, observations.over(self.goods_))
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) the log-probability of each observation; -inf for degenerate ones.
@@ -220,12 +226,11 @@ class CommonUtility(Estimator):
         """
         check_is_fitted(self)
         check_observations(observations)
-        regions = Regions.of(observations)
-        utility = in_order(self.utility_, self.goods_, observations.goods)
+        regions = Regions.of(observations.over(self.goods_))
         n_used = self.n_observations_ - self.n_dropped_
         odd = (n_used - self.n_consistent_ + 1) / (n_used + 2)
-        anywhere = exact_log_mass(regions, np.zeros(observations.n_goods)).log_mass + np.log(odd)
-        honest = np.where(regions.contains(utility, strict=True), np.log1p(-odd), -np.inf)
+        anywhere = exact_log_mass(regions, np.zeros(len(self.goods_))).log_mass + np.log(odd)
+        honest = np.where(regions.contains(self.utility_, strict=True), np.log1p(-odd), -np.inf)
         return np.logaddexp(anywhere, honest)
 
     def explain(self, t: int, observations: Observations | None = None) -> Explanation:
@@ -239,17 +244,17 @@ class CommonUtility(Estimator):
         fitted = self.observations_
         data = fitted if observations is None else observations
         check_observations(data)
+        data = data.over(self.goods_)
         if not isinstance(t, int | np.integer) or not -len(data) <= t < len(data):
             raise InvalidArgument(f"t must be a whole number between 0 and {len(data) - 1}; received {t!r}")
         t = int(t) % len(data)
         regions = self._regions if data is fitted else Regions.of(data)
         is_own = data is fitted or data_hash(data) == self.data_hash_
-        utility = in_order(self.utility_, self.goods_, data.goods)
         if is_own and self.excluded_by_[t] >= 0:
             others: tuple[int, ...] = (int(self.excluded_by_[t]),)
         else:
-            others = _find_excluders(regions, t, utility)
-        return explain(data, regions, t, utility, self.margin_, others)
+            others = _find_excluders(regions, t, self.utility_)
+        return explain(data, regions, t, self.utility_, self.margin_, others)
 
     def summary(self) -> CommonSummary:
         """Return what was learned, printable; observations go by their labels, or by their numbers from 1."""

@@ -29,9 +29,9 @@ from stochpref.demand import (
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
 from stochpref.loading import load
 from stochpref.mass.masses import exact_log_mass
-from stochpref.models.shared import Estimator, as_menus, generator, in_order, over_goods, predict_bundles, progress
+from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, progress
 from stochpref.models.storage import as_setting, write_fit
-from stochpref.observations import Menus, Observations
+from stochpref.observations import Menus, Observations, places_of
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import SAMPLERS, Choice, choose_sampler
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities
@@ -54,6 +54,7 @@ from stochpref.posterior.summary import (
     judge_identification,
     make_rows,
 )
+from stochpref.readers.by_name import as_menus
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions, usable_rows
 
@@ -252,7 +253,7 @@ class HeterogeneousUtility(Estimator):
 
     def predict(
         self,
-        menus: Menus | ArrayLike,
+        menus: Menus | Any,
         budgets: ArrayLike | None = None,
         *,
         draw: bool = False,
@@ -262,7 +263,8 @@ class HeterogeneousUtility(Estimator):
 
         Parameters
         ----------
-        menus : Menus, matched by good name, or prices (T, n).
+        menus : Menus, or prices: (T, n) or (n,) in the order of `goods_`, a data frame with a column for each good, a
+            dict or a Series; whatever has names is matched by name. A price of inf or NaN: not on offer.
         draw : predict from one posterior draw instead, as the paper does; `rng` picks it.
         """
         check_is_fitted(self)
@@ -276,7 +278,7 @@ class HeterogeneousUtility(Estimator):
 
     def demand(
         self,
-        menus: Menus | ArrayLike,
+        menus: Menus | Any,
         budgets: ArrayLike | None = None,
         *,
         level: float = 0.9,
@@ -287,7 +289,8 @@ class HeterogeneousUtility(Estimator):
 
         Parameters
         ----------
-        menus : Menus, matched by good name, or prices (T, n).
+        menus : Menus, or prices: (T, n) or (n,) in the order of `goods_`, a data frame with a column for each good, a
+            dict or a Series; whatever has names is matched by name. A price of inf or NaN: not on offer.
         level : of the intervals.
         n_customers : simulated for each posterior draw; None for 512 to 8192, fewer for many menus.
         n_draws : of the posterior, at most, evenly spaced.
@@ -297,7 +300,7 @@ class HeterogeneousUtility(Estimator):
 
     def elasticities(
         self,
-        menus: Menus | ArrayLike,
+        menus: Menus | Any,
         budgets: ArrayLike | None = None,
         *,
         goods: Sequence[str] | None = None,
@@ -314,14 +317,15 @@ class HeterogeneousUtility(Estimator):
         """
         faced, columns = self._facing(menus, budgets)
         names = faced.goods if goods is None else tuple(goods)
-        shown = in_order(np.arange(faced.n_goods, dtype=np.int64), faced.goods, names)
+        shown = places_of(names, faced.goods)
         return price_elasticities(self.market(n_customers, n_draws, 2 * len(shown)), columns, faced, shown, level)
 
-    def _facing(self, menus: Menus | ArrayLike, budgets: ArrayLike | None) -> tuple[Menus, NDArray[np.int64]]:
+    def _facing(self, menus: Menus | Any, budgets: ArrayLike | None) -> tuple[Menus, NDArray[np.int64]]:
         check_is_fitted(self)
-        faced = as_menus(menus, budgets, self.goods_)
-        places = np.arange(len(self.goods_), dtype=np.int64)
-        return faced, np.ascontiguousarray(in_order(places, self.goods_, faced.goods))
+        faced, shape = as_menus(menus, budgets, self.goods_)
+        if len(shape) > 1:
+            raise InvalidArgument(f"prices must be (n,) or (T, n); received {len(shape) + 1} dimensions; ask in parts")
+        return faced, places_of(faced.goods, self.goods_)
 
     def market(self, n_customers: int | None, n_draws: int, n_menus: int = 1) -> Market:
         """Return the posterior draws and customers that `demand` asks; customers depend on the fit's seed only.
@@ -417,7 +421,8 @@ class HeterogeneousUtility(Estimator):
         check_is_fitted(self)
         if observations is None:
             return self.observations_
-        return over_goods(observations, self.goods_)
+        check_observations(observations)
+        return observations.over(self.goods_)
 
     def summary(self) -> HeterogeneousSummary:
         """Return what was learned and how far to trust it, printable."""

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from stochpref.errors import InvalidArgument
-from stochpref.observations import Menus, Observations
+from stochpref.observations import Observations, places_of
 from stochpref.problems.filling import choose
+from stochpref.readers.by_name import as_menus
 
 Array = NDArray[np.float64]
 
@@ -53,66 +54,12 @@ def generator(random_state: int | np.random.Generator | None) -> tuple[np.random
     return np.random.default_rng(int(random_state)), int(random_state)
 
 
-def in_order(values: NDArray[Any], known: tuple[str, ...], goods: tuple[str, ...]) -> NDArray[Any]:
-    """Return values, whose last axis counts the known goods, in the order of other goods; unknown ones are refused."""
-    if goods == known:
-        return values
-    place = {name: i for i, name in enumerate(known)}
-    unknown = [name for name in goods if name not in place]
-    if unknown:
-        raise InvalidArgument(
-            f"goods must be among those of the fit; {len(unknown)} are not, such as {unknown[0]!r}; "
-            f"the fit knows {', '.join(known[:6])}" + (" …" if len(known) > 6 else "")
-        )
-    return values[..., [place[name] for name in goods]]
-
-
-def over_goods(observations: Observations, known: tuple[str, ...]) -> Observations:
-    """Return observations over the known goods, in their order: one they lack is not on offer, others are refused."""
-    check_observations(observations)
-    if observations.goods == known:
-        return observations
-    places = in_order(np.arange(len(known)), known, observations.goods)
-    prices = np.full((len(observations), len(known)), np.inf)
-    bundles, caps = np.zeros_like(prices), np.ones_like(prices)
-    for whole, part in ((prices, observations.prices), (bundles, observations.bundles), (caps, observations.caps)):
-        whole[:, places] = part
-    return Observations(
-        prices, observations.budgets, bundles, goods=known, caps=caps, customers=observations.customers,
-        labels=observations.labels,
-    )  # fmt: skip
-
-
-def _check_budgets(menus: Menus | ArrayLike, budgets: ArrayLike | None) -> None:
-    """Refuse menus with budgets beside them, and prices without."""
-    if isinstance(menus, Menus) and budgets is not None:
-        raise InvalidArgument("budgets must be left out when menus hold them; received both")
-    if not isinstance(menus, Menus) and budgets is None:
-        raise InvalidArgument("prediction needs menus, or prices and budgets; received prices alone")
-
-
-def predict_bundles(
-    utility: Array, known: tuple[str, ...], menus: Menus | ArrayLike, budgets: ArrayLike | None
-) -> Array:
-    """Return the bundles a utility over known goods buys from menus, matched by name, or from prices and budgets."""
-    _check_budgets(menus, budgets)
-    if isinstance(menus, Menus):
-        return choose(in_order(utility, known, menus.goods), menus.prices, menus.budgets, caps=menus.caps)
-    assert budgets is not None
-    return choose(utility, menus, budgets)
-
-
-def as_menus(menus: Menus | ArrayLike, budgets: ArrayLike | None, goods: tuple[str, ...]) -> Menus:
-    """Return menus given as such, or as prices (T, n) or (n,) and budgets over the goods of a fit."""
-    _check_budgets(menus, budgets)
-    if isinstance(menus, Menus):
-        return menus
-    prices = np.atleast_2d(np.asarray(menus, np.float64))
-    stated = np.atleast_1d(np.asarray(budgets, np.float64))
-    rows = max(len(prices), len(stated))
-    if len(prices) == 1 and prices.ndim == 2:
-        prices = np.repeat(prices, rows, axis=0)
-    return Menus(prices, np.repeat(stated, rows) if stated.size == 1 else stated, goods=goods)
+def predict_bundles(utility: Array, known: tuple[str, ...], menus: Any, budgets: ArrayLike | None) -> Array:
+    """Return the bundles a utility over known goods buys from menus, or from prices and budgets, matched by name."""
+    faced, shape = as_menus(menus, budgets, known)
+    own = utility[places_of(faced.goods, known)]
+    bundles = choose(own, faced.prices, faced.budgets, caps=faced.caps)
+    return bundles.reshape(*shape, faced.n_goods)
 
 
 @contextmanager

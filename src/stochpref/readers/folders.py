@@ -134,7 +134,7 @@ class StoredObservations:
             found = scan_draft(draft_wide(table, _resolved(table, self._wishes)))
             if found.observations is None and self.skip_bad:
                 continue
-            yield first_row, _in_order(found.accept(skip_bad=self.skip_bad), self.goods)
+            yield first_row, found.accept(skip_bad=self.skip_bad).over(self.goods)
 
     def load(self) -> Observations:
         """Return all observations, in memory."""
@@ -273,13 +273,3 @@ def _table_of_batch(batch: Any, path: str, first_row: int) -> tuple[int, Table]:
         counting="rows are counted from 0",
     )
     return first_row, table
-
-
-def _in_order(observations: Observations, goods: tuple[str, ...]) -> Observations:
-    if observations.goods == goods:
-        return observations
-    places = [observations.goods.index(good) for good in goods]
-    return Observations(
-        observations.prices[:, places], observations.budgets, observations.bundles[:, places], goods=goods,
-        caps=observations.caps[:, places],
-    )  # fmt: skip

@@ -155,7 +155,7 @@ def table_of_frame(frame: object) -> Table:
         )
 
     def fetch(position: int) -> Any:
-        return _arrow_of(wrapped.get_column(columns[position]))
+        return arrow_of(wrapped.get_column(columns[position]))
 
     return _counted_from_zero("data frame", tuple(str(name) for name in columns), n_rows, fetch)
 
@@ -176,7 +176,8 @@ def _counted_from_zero(source: str, names: tuple[str, ...], n_rows: int, fetch: 
     )
 
 
-def _arrow_of(series: Any) -> Any:
+def arrow_of(series: Any) -> Any:
+    """Return a column of a data frame, wrapped by narwhals, as an Arrow array."""
     try:
         column = series.to_arrow()
     except Exception:  # mixed types in one pandas column; their text tells numbers from the rest
