@@ -29,8 +29,9 @@ from stochpref.errors import InvalidArgument
 from stochpref.kinds import DEGENERATE
 from stochpref.loading import load
 from stochpref.mass.masses import exact_log_mass
+from stochpref.models.former import former_settings
+from stochpref.models.settings import as_setting, from_settings
 from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, reporting
-from stochpref.models.storage import as_setting, write_fit
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
 from stochpref.regions import Regions, usable_rows
@@ -326,12 +327,9 @@ class CommonUtility(Estimator):
     @classmethod
     def restore(cls, header: dict[str, Any], parts: dict[str, Any]) -> Self:
         """Return the model that a saved fit describes."""
-        settings, learned = dict(header["settings"]), parts[UTILITY_FILE]
-        for name, place in (("effort", _EFFORT), ("annealing", _ANNEALING)):
-            settings[name] = None if settings.get(name) is None else load(place)(**settings[name])
-        if not isinstance(settings["random_state"], int | None):
-            settings["random_state"] = None
-        model = cls(**settings)
+        learned = parts[UTILITY_FILE]
+        settings = former_settings(header["settings"], learned)
+        model = cls(**from_settings(settings, {"effort": _EFFORT, "annealing": _ANNEALING}))
         n_rows = int(header["data"]["n_observations"])
         odd = np.array(learned["odd"], np.int64)
         model.goods_ = tuple(learned["goods"])

@@ -29,8 +29,10 @@ from stochpref.demand import (
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
 from stochpref.loading import load
 from stochpref.mass.masses import exact_log_mass
+from stochpref.models.former import former_settings
+from stochpref.models.settings import as_setting, from_settings
 from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, progress
-from stochpref.models.storage import as_setting, write_fit
+from stochpref.models.storage import write_fit
 from stochpref.observations import Menus, Observations, places_of
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import SAMPLERS, Choice, choose_sampler
@@ -471,15 +473,8 @@ class HeterogeneousUtility(Estimator):
     @classmethod
     def restore(cls, header: dict[str, Any], parts: dict[str, Any]) -> Self:
         """Return the model that a saved fit describes."""
-        settings, learned = dict(header["settings"]), parts[LEARNED_FILE]
-        if settings["metropolis"] is not None:
-            settings["metropolis"] = load(_METROPOLIS)(**settings["metropolis"])
-        if settings["concentration_bounds"] is not None:
-            settings["concentration_bounds"] = tuple(settings["concentration_bounds"])
-        if not isinstance(settings["random_state"], int | None):
-            settings["random_state"] = None
-        settings["prior"] = None  # a function cannot be saved; it is needed only to fit again
-        model = cls(**settings)
+        learned = parts[LEARNED_FILE]
+        model = cls(**from_settings(former_settings(header["settings"], learned), {"metropolis": _METROPOLIS}))
         model.posterior_ = from_bytes(parts[POSTERIOR_FILE])
         model.goods_ = tuple(str(name) for name in group(model.posterior_, "posterior")["good"].values)
         model.n_features_in_ = len(model.goods_)

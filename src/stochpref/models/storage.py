@@ -12,15 +12,11 @@ import difflib
 import hashlib
 import json
 from contextlib import ExitStack
-from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.files import made, replacing
-from stochpref.stores.engines import is_cluster
 
 FORMAT: Final = 1
 HEADER: Final = "fit.json"
@@ -103,17 +99,6 @@ def read_fit(folder: str | Path) -> SavedFit:
             raise UnreadableData(f"{home / name} does not belong to {HEADER} beside it; save the fit again")
         parts[name] = _parse(text, home / name) if name.endswith(".json") else text
     return SavedFit(header, parts)
-
-
-def as_setting(value: Any) -> Any:
-    """Return a parameter as JSON can hold it; what it cannot hold becomes its description."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.integer | np.floating):
-        return value.item()
-    if is_cluster(value):
-        return "dask"
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
 
 
 def _as_json(content: Any) -> bytes:
