@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.errors import counted
+from stochpref.errors import counted, listed
 from stochpref.kinds import ABOVE, ABSENT, AT, DEGENERATE, KIND_NAMES, SLACK, TIGHT
 from stochpref.problems.classification import classify
 
@@ -97,7 +97,7 @@ class Audit:
         if self.degenerate_rows:
             warnings.append(
                 f"{counted(len(self.degenerate_rows), 'degenerate observation')} "
-                f"(number {_some(tuple(t + 1 for t in self.degenerate_rows))} of those read): no fit uses them;\n"
+                f"(number {listed(tuple(t + 1 for t in self.degenerate_rows))} of those read): no fit uses them;\n"
                 "    correct them, or leave them out: degenerate='drop' (--degenerate drop)"
             )
         if self.n_nearly_spent:
@@ -111,11 +111,11 @@ class Audit:
                 "    collect purchases at other prices or budgets (stochpref design menus chooses some)"
             )
         if self.never_offered:
-            warnings.append(f"never on offer, nothing can be learnt: {_some(self.never_offered)}")
+            warnings.append(f"never on offer, nothing can be learnt: {listed(self.never_offered)}")
         if self.never_bought:
-            warnings.append(f"never bought, only bounded from above: {_some(self.never_bought)}")
+            warnings.append(f"never bought, only bounded from above: {listed(self.never_bought)}")
         if self.always_bought:
-            warnings.append(f"always bought in full, only bounded from below: {_some(self.always_bought)}")
+            warnings.append(f"always bought in full, only bounded from below: {listed(self.always_bought)}")
         if self.is_whole and self.kinds["slack"] > self.n_observations / 2:
             warnings.append(
                 "whole items with money left over: read literally, nothing unbought is worth anything to these\n"
@@ -127,11 +127,6 @@ class Audit:
 
 def _between(ends: tuple[float, float], otherwise: str) -> str:
     return f"{ends[0]:,.6g} to {ends[1]:,.6g}" if math.isfinite(ends[0]) else otherwise
-
-
-def _some(items: tuple[object, ...]) -> str:
-    shown = ", ".join(str(item) for item in items[:5])
-    return shown + (f" and {len(items) - 5} more" if len(items) > 5 else "")
 
 
 def _range(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, shown
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.models.shared import check_observations
 from stochpref.observations import Observations
@@ -99,34 +99,35 @@ class Comparison:
         return str(self)
 
     def __str__(self) -> str:
-        width = max(5, *(len(fit.name) for fit in self.fits)) + 2
+        names = [shown(fit.name) for fit in self.fits]
+        width = max(5, *map(len, names)) + 2
         heading = f"{'fit':<{width}}{'model':<15}{'T':>8}{'explained':>11}{'leave-one-out':>20}"
         lines = ["Log score: mean log-probability of a bundle ± standard error; the higher the better", "", heading]
         if self.n_held_out:
             lines[-1] += f"{f'{self.n_held_out:,} held out':>20}{'explained':>11}"
-        for fit in self.fits:
-            line = f"{fit.name:<{width}}{fit.model:<15}{fit.n_observations:>8,}{100 * fit.explained:>9.1f} %"
-            line += f"{_shown(fit.loo):>20}"
+        for name, fit in zip(names, self.fits, strict=True):
+            line = f"{name:<{width}}{fit.model:<15}{fit.n_observations:>8,}{100 * fit.explained:>9.1f} %"
+            line += f"{_words(fit.loo):>20}"
             if fit.held_out_explained is not None:
-                line += f"{_shown(fit.held_out):>20}{100 * fit.held_out_explained:>9.1f} %"
+                line += f"{_words(fit.held_out):>20}{100 * fit.held_out_explained:>9.1f} %"
             lines.append(line)
-        lines += ["", *(_verdict(self.fits[0].name, difference) for difference in self.differences)]
+        lines += ["", *(_verdict(names[0], difference) for difference in self.differences)]
         lines += ["", *(f"! {warning}" for warning in self.warnings)]
         return "\n".join(lines).rstrip()
 
 
-def _shown(score: Estimate | None) -> str:
+def _words(score: Estimate | None) -> str:
     return "—" if score is None else f"{score.mean:.4f} ± {score.standard_error:.4f}"
 
 
 def _verdict(first: str, difference: Difference) -> str:
-    mean, error = difference.mean, difference.standard_error
+    mean, error, other = difference.mean, difference.standard_error, shown(difference.other)
     sizes = f"{abs(mean):.4f} ± {error:.4f} an observation"
     if not np.isfinite(mean):
-        return f"{difference.measure}: {first} and {difference.other} cannot be compared: one gives a bundle no chance"
+        return f"{difference.measure}: {first} and {other} cannot be compared: one gives a bundle no chance"
     if not abs(mean) > 2.0 * error:  # nor where one observation leaves the error unknown
-        return f"{difference.measure}: no clear difference between {first} and {difference.other} ({sizes})"
-    better, worse = (first, difference.other) if mean > 0 else (difference.other, first)
+        return f"{difference.measure}: no clear difference between {first} and {other} ({sizes})"
+    better, worse = (first, other) if mean > 0 else (other, first)
     return f"{difference.measure}: {better} is better than {worse} by {sizes}"
 
 
@@ -163,8 +164,8 @@ def _warnings(fits: Mapping[str, Fit], held_out: Observations | None) -> list[st
     """Return a line for each other fit that learned from other data, and for each that knows purchases held out."""
     first, *others = fits
     found = [
-        f"{first} and {other} learned from different data: what they explain of it, and their leave-one-out scores, "
-        "cannot be compared; fit both to the same file"
+        f"{shown(first)} and {shown(other)} learned from different data: what they explain of it, and their "
+        "leave-one-out scores, cannot be compared; fit both to the same file"
         for other in others
         if fits[other].data_hash_ != fits[first].data_hash_
     ]
@@ -174,8 +175,9 @@ def _warnings(fits: Mapping[str, Fit], held_out: Observations | None) -> list[st
         count = _n_known(held_out, model)
         if count:
             found.append(
-                f"{count:,} of {len(held_out):,} held-out observations equal ones that {name} learned from: if they "
-                "are the same purchases, its score is too good; split the table first, and fit the part to learn from"
+                f"{count:,} of {len(held_out):,} held-out observations equal ones that {shown(name)} learned from: if "
+                "they are the same purchases, its score is too good; split the table first, and fit the part to learn "
+                "from"
             )
     return found
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, shown
 from stochpref.observations import Menus
 from stochpref.problems.filling import Rows, fill_bundle
 from stochpref.threads import compiled, for_blocks
@@ -72,7 +72,7 @@ class Demand:
     def __str__(self) -> str:
         lines = [f"Expected purchases of a customer, {100 * self.level:g} % intervals"]
         for t in range(min(len(self.mean), 5)):
-            lines.append(f"  menu {self.labels[t]}")
+            lines.append(f"  menu {shown(self.labels[t])}")
             rows = [
                 (self.goods[i], self.mean[t, i], self.lower[t, i], self.upper[t, i]) for i in range(len(self.goods))
             ]
@@ -81,8 +81,7 @@ class Demand:
                 ("revenue", self.revenue[t], self.revenue_lower[t], self.revenue_upper[t]),
             ]
             for name, value, low, high in [*rows[:30], *totals]:
-                shown = name if len(name) <= 22 else name[:21] + "…"
-                lines.append(f"    {shown:<22} {value:>10.4g}   {low:.4g} to {high:.4g}")
+                lines.append(f"    {shown(name, 22):<22} {value:>10.4g}   {low:.4g} to {high:.4g}")
             if len(rows) > 30:
                 lines.append(f"    ({len(rows) - 30} goods not shown)")
         if len(self.mean) > 5:
@@ -114,11 +113,11 @@ class Elasticities:
         return str(self)
 
     def __str__(self) -> str:
-        shown = self.goods[:10]
+        goods = [shown(name) for name in self.goods[:10]]
         lines = ["Price elasticities: change of the good in the row, in %, for 1 % on the price in the column"]
-        lines.append(" " * 16 + "".join(f"{name[:9]:>10}" for name in shown))
-        for i, name in enumerate(shown):
-            lines.append(f"  {name[:13]:<14}" + "".join(f"{self.mean[i, j]:>10.2f}" for j in range(len(shown))))
+        lines.append(" " * 16 + "".join(f"{shown(name, 9):>10}" for name in goods))
+        for i, name in enumerate(goods):
+            lines.append(f"  {shown(name, 13):<14}" + "".join(f"{self.mean[i, j]:>10.2f}" for j in range(len(goods))))
         if len(self.goods) > 10:
             lines.append(f"  and {len(self.goods) - 10} more goods")
         return "\n".join(lines)

@@ -1,10 +1,18 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Exceptions: each message names the argument or file row, the rule, the value received and the next move."""
+"""Exceptions, whose messages name the argument or file row, the rule, the value received and the next move.
+
+Below them, how text calls things: rows, counts, and names that may hold anything.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
+
+# What moves the cursor, ends a line, turns the direction of writing, or cannot be encoded.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class StochprefError(Exception):
@@ -46,6 +54,21 @@ def describe_rows(rows: Sequence[int]) -> str:
     shown = ", ".join(str(row) for row in rows[:3])
     more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
     return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
+
+
+def shown(name: object, width: int | None = None) -> str:
+    """Return a name as text shows it: control characters escaped, since terminals obey them, and cut to a width.
+
+    Whatever people read is made with this; files and JSON keep names as they are.
+    """
+    text = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(name))
+    return text if width is None or len(text) <= width else f"{text[: width - 1]}…"
+
+
+def listed(names: Sequence[object], most: int = 5) -> str:
+    """Return 'tea, milk and 3 more': the first names, shown, and how many follow."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(shown(name) for name in names[:most]) + more
 
 
 def counted(count: int, noun: str) -> str:

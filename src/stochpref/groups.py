@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from stochpref.errors import InvalidArgument, StochprefError
+from stochpref.errors import InvalidArgument, StochprefError, shown
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.models.shared import check_observations, generator
 from stochpref.observations import Observations
@@ -92,7 +92,7 @@ class GroupFits:
         warned = sum(bool(row.warning) for row in self.rows)
         lines = [f"{len(self.rows):,} groups over {len(self.goods)} goods: {len(self.rows) - len(failed):,} fitted"]
         lines[0] += f" ({warned:,} with warnings), {len(failed):,} failed"
-        lines += [f"  {group}: {failure}" for group, failure in list(failed.items())[:5]]
+        lines += [f"  {shown(group)}: {failure}" for group, failure in list(failed.items())[:5]]
         if len(failed) > 5:
             lines.append(f"  and {len(failed) - 5:,} more")
         return "\n".join(lines)

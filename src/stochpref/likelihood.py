@@ -19,7 +19,7 @@ from scipy.optimize import OptimizeResult, brentq, minimize
 from scipy.stats import chi2
 
 from stochpref.bessel import mean_resultant_length
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, shown
 from stochpref.mass.masses import Sums
 from stochpref.observations import Observations
 from stochpref.readers.folders import StoredObservations, as_observations
@@ -87,8 +87,8 @@ class MaximumLikelihood:
         ]
         order = np.argsort(-self.mean_direction)
         for i in order[:30]:
-            name = self.goods[i] if len(self.goods[i]) <= 22 else self.goods[i][:21] + "…"
-            lines.append(f"  {name:<24}{self.mean_direction[i]:>10.4f} ± {self.direction_standard_errors[i]:.2g}")
+            estimate = f"{self.mean_direction[i]:>10.4f} ± {self.direction_standard_errors[i]:.2g}"
+            lines.append(f"  {shown(self.goods[i], 22):<24}{estimate}")
         if len(order) > 30:
             lines.append(f"  … and {len(order) - 30} more goods")
         lines += ["", f"  log-likelihood {self.log_likelihood:.6g}   AIC {self.aic:.6g}   BIC {self.bic:.6g}"]

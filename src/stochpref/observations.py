@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.audit import Audit, audit
 from stochpref.checks import check_text
-from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
+from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows, listed
 from stochpref.kinds import MONEY_TOLERANCE, QUANTITY_TOLERANCE
 
 Array = NDArray[np.float64]
@@ -208,7 +208,7 @@ def places_of(goods: Sequence[str], known: tuple[str, ...]) -> NDArray[np.int64]
     if unknown:
         raise InvalidArgument(
             f"goods must be among those of the fit; {len(unknown)} are not, such as {unknown[0]!r}; "
-            f"the fit knows {', '.join(known[:6])}" + (" …" if len(known) > 6 else "")
+            f"the fit knows {listed(known)}"
         )
     return np.array([place[name] for name in goods], np.int64)
 

@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperGroup
 
 from stochpref import __version__
-from stochpref.errors import InvalidArgument, StochprefError
+from stochpref.errors import InvalidArgument, StochprefError, shown
 
 TABLES = (".csv", ".parquet")  # what tables are written as
 _MOST_GOODS = 10**6
@@ -97,6 +97,15 @@ class Degenerate(StrEnum):
     drop = "drop"
 
 
+def echo(text: object, *, err: bool = False) -> None:
+    """Print a text, or a message; of its control characters only the ends of lines reach the terminal.
+
+    Names are escaped where they enter a text, which alone knows that a line ended in a name. What comes by other ways,
+    such as the name of a file or an error of the system, is made harmless here.
+    """
+    typer.echo("\n".join(map(shown, str(text).split("\n"))), err=err)
+
+
 def main() -> None:
     """Run the command line; never returns."""
     with exit_codes():
@@ -108,7 +117,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", is_eager=True, help="Print the version and leave.")] = False,
 ) -> None:
     if version:
-        typer.echo(__version__)
+        echo(__version__)
         raise typer.Exit
 
 
@@ -121,17 +130,17 @@ def exit_codes() -> Iterator[None]:
     except BrokenPipeError:
         raise  # the reader of our output left; nothing to report
     except StochprefError as error:
-        typer.echo(f"error: {error}", err=True)
+        echo(f"error: {error}", err=True)
         sys.exit(2)
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        typer.echo(f"error: {what}; check the name, the permissions and the disk", err=True)
+        echo(f"error: {what}; check the name, the permissions and the disk", err=True)
         sys.exit(2)
     except MemoryError:
-        typer.echo("error: not enough memory; take fewer observations or goods", err=True)
+        echo("error: not enough memory; take fewer observations or goods", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
+        echo("interrupted", err=True)
         sys.exit(130)
     finally:
         for place in _new_folders.get():
@@ -147,7 +156,7 @@ def warnings_to_stderr() -> Iterator[None]:
         warnings.simplefilter("default")
         yield
     for warning in caught:
-        typer.echo(f"warning: {warning.message}", err=True)
+        echo(f"warning: {warning.message}", err=True)
 
 
 def ready_folder(folder: Path, option: str = "--out") -> None:

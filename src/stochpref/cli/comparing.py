@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import Budget, Layout, app, columns, exit_codes, warnings_to_stderr, without_nan
+from stochpref.cli.application import Budget, Layout, app, columns, echo, exit_codes, warnings_to_stderr, without_nan
 from stochpref.errors import InvalidArgument
 
 
@@ -53,6 +53,6 @@ def compare(
         with warnings_to_stderr():
             result = compare_fits({str(folder): load_fit(folder) for folder in folders}, data)
         if as_json:
-            typer.echo(json.dumps(without_nan({"version": __version__, **result.as_dict()}), indent=2))
+            echo(json.dumps(without_nan({"version": __version__, **result.as_dict()}), indent=2))
         else:
-            typer.echo(str(result))
+            echo(result)

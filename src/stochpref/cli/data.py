@@ -19,12 +19,13 @@ from stochpref.cli.application import (
     Model,
     app,
     columns,
+    echo,
     exit_codes,
     good_names,
     ready_file,
     without_nan,
 )
-from stochpref.errors import InvalidArgument, counted
+from stochpref.errors import InvalidArgument, counted, listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,14 +89,14 @@ def check(
         from stochpref.readers import scan  # noqa: PLC0415
 
         result = scan(file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap)
-        typer.echo(json.dumps(_as_json(result), indent=2) if as_json else _as_text(result))
+        echo(json.dumps(_as_json(result), indent=2) if as_json else _as_text(result))
         if result.observations is None or (result.bad and not skip_bad):
             way_out = (
                 "correct the file" if result.observations is None else "correct them or leave them out with --skip-bad"
             )
             raise InvalidArgument(f"{file}: {result.n_bad:,} of {result.n_read:,} observations break a rule; {way_out}")
         if result.bad:
-            typer.echo(f"left out {result.n_bad:,} of {result.n_read:,} observations", err=True)
+            echo(f"left out {result.n_bad:,} of {result.n_read:,} observations", err=True)
 
 
 @app.command()
@@ -153,12 +154,10 @@ def simulate(
         beside = out.with_name(f"{out.stem}.truth.json")
         with replacing(beside) as stream:
             stream.write(json.dumps(truth, indent=2).encode() + b"\n")
-        typer.echo(
-            f"wrote {out} ({counted(len(data), 'observation')} of {data.n_goods:,} goods, seed {seed})", err=True
-        )
-        typer.echo(f"wrote {beside} (the truth behind them)", err=True)
+        echo(f"wrote {out} ({counted(len(data), 'observation')} of {data.n_goods:,} goods, seed {seed})", err=True)
+        echo(f"wrote {beside} (the truth behind them)", err=True)
         if as_json:
-            typer.echo(json.dumps({"path": str(out), "truth_path": str(beside), **truth}, indent=2))
+            echo(json.dumps({"path": str(out), "truth_path": str(beside), **truth}, indent=2))
 
 
 @app.command(name="split")
@@ -201,7 +200,7 @@ def split_purchases(
         order = np.random.default_rng(seed).permutation(len(data))
         for path, rows in ((out, np.sort(order[n_held:])), (held_out, np.sort(order[:n_held]))):
             write_observations(data[rows], path)
-            typer.echo(f"wrote {path} ({counted(len(rows), 'observation')}, seed {seed})", err=True)
+            echo(f"wrote {path} ({counted(len(rows), 'observation')}, seed {seed})", err=True)
         if as_json:
             content = {
                 "version": __version__,
@@ -211,7 +210,7 @@ def split_purchases(
                 "held_out_path": str(held_out),
                 "n_held_out": n_held,
             }
-            typer.echo(json.dumps(content, indent=2))
+            echo(json.dumps(content, indent=2))
 
 
 def _draw_law(
@@ -236,15 +235,11 @@ def _as_text(result: Scan) -> str:
     if result.observations is not None:
         audit = result.observations.audit()
         heading = f"{'The others' if result.bad else result.source}, read as {result.layout}"
-        parts.append(f"{heading}, goods {_some(result.observations.goods)}:\n{audit}")
+        parts.append(f"{heading}, goods {listed(result.observations.goods, 6)}:\n{audit}")
         if audit.degenerate_rows:
             first = "\n".join(f"    {result.locate(t)}" for t in audit.degenerate_rows[:5])
             parts.append(f"  The first degenerate observations in the file:\n{first}")
     return "\n\n".join(parts)
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _as_json(result: Scan) -> dict[str, Any]:

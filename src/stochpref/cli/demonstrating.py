@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import app, exit_codes, ready_folder
+from stochpref.cli.application import app, echo, exit_codes, ready_folder
 
 _GOODS = "coffee,tea,juice,water,cake,sandwich"
 _NEW_PRICES = """observation,good,price,budget
@@ -52,10 +52,10 @@ def demo(
         # With --json, what the commands print is a message like any other, and only the paths are the result.
         with redirect_stdout(sys.stderr if as_json else sys.stdout):
             written = _walk(out, observations, seed)
-            typer.echo(f"\nDone. Open {written['report']} in a browser.")
+            echo(f"\nDone. Open {written['report']} in a browser.")
         if as_json:
             paths = {name: str(path) for name, path in written.items()}
-            typer.echo(json.dumps({"version": __version__, "seed": seed, **paths}, indent=2))
+            echo(json.dumps({"version": __version__, "seed": seed, **paths}, indent=2))
 
 
 def _walk(out: Path, observations: int, seed: int) -> dict[str, Path]:
@@ -95,5 +95,5 @@ def _step(text: str) -> None:
 def _run(arguments: list[str | int | Path]) -> None:
     """Show a command and run it; what it prints is what it would print on its own."""
     words = [str(argument) for argument in arguments]
-    typer.echo(f"$ stochpref {shlex.join(words)}\n")
+    echo(f"$ stochpref {shlex.join(words)}\n")
     app(words, standalone_mode=False)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import TABLES, app, exit_codes, good_names, ready_file, split, without_nan
-from stochpref.errors import InvalidArgument
+from stochpref.cli.application import TABLES, app, echo, exit_codes, good_names, ready_file, split, without_nan
+from stochpref.errors import InvalidArgument, listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,7 +91,7 @@ def menus(
         )  # fmt: skip
         if out is not None:
             write_menus(found.menus, out)
-            typer.echo(f"wrote {out} ({batch} menus, seed {seed}, version {__version__})", err=True)
+            echo(f"wrote {out} ({batch} menus, seed {seed}, version {__version__})", err=True)
         if as_json:
             content: dict[str, Any] = {
                 "version": __version__,
@@ -107,9 +107,9 @@ def menus(
                 "n_reliable": found.n_reliable,
                 "notes": list(found.notes),
             }
-            typer.echo(json.dumps(without_nan(content), indent=2))
+            echo(json.dumps(without_nan(content), indent=2))
         else:
-            typer.echo(str(found))
+            echo(found)
 
 
 @design_app.command()
@@ -153,11 +153,11 @@ def check(
         )
         if as_json:
             content = {"version": __version__, "seed": seed, "concentration": kappa, **result.as_dict()}
-            typer.echo(json.dumps(without_nan(content), indent=2))
+            echo(json.dumps(without_nan(content), indent=2))
         else:
-            typer.echo(str(result))
+            echo(result)
             if fit is None and not direction:
-                typer.echo(f"law: all goods wanted alike, concentration {kappa:g}; --fit or --direction says otherwise")
+                echo(f"law: all goods wanted alike, concentration {kappa:g}; --fit or --direction says otherwise")
 
 
 class _Belief(NamedTuple):
@@ -184,7 +184,7 @@ def _belief(goods: str, fit: Path | None, concentration: float | None) -> _Belie
             f"--fit must be a heterogeneous fit; {fit} holds one common utility, which has no spread to design for"
         )
     if goods and tuple(split(goods)) != tuple(fitted.goods_) and goods.strip() != str(len(fitted.goods_)):
-        raise InvalidArgument(f"--goods differ from those of the fit, {', '.join(fitted.goods_)}; leave --goods out")
+        raise InvalidArgument(f"--goods differ from those of the fit, {listed(fitted.goods_)}; leave --goods out")
     kappa = float(fitted.concentration_) if concentration is None else concentration
     money = float(np.median(fitted.observations_.budgets))
     return _Belief(tuple(fitted.goods_), fitted.mean_direction_, kappa, float(f"{money:.4g}") if money > 0 else None)
@@ -193,9 +193,9 @@ def _belief(goods: str, fit: Path | None, concentration: float | None) -> _Belie
 def _assumed(usual: float | None, n_goods: int) -> float | None:
     """Return the budget to design for where none is stated, and say which."""
     if usual is None:
-        typer.echo(f"budgets from 1 to {n_goods} were assumed, in no unit of yours; --budget states them", err=True)
+        echo(f"budgets from 1 to {n_goods} were assumed, in no unit of yours; --budget states them", err=True)
     else:
-        typer.echo(f"budget {usual:g}, the median of the fit; --budget states another", err=True)
+        echo(f"budget {usual:g}, the median of the fit; --budget states another", err=True)
     return usual
 
 

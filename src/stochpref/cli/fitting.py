@@ -22,6 +22,7 @@ from stochpref.cli.application import (
     Model,
     app,
     columns,
+    echo,
     exit_codes,
     ready_file,
     ready_folder,
@@ -29,7 +30,7 @@ from stochpref.cli.application import (
     without_nan,
     words_of,
 )
-from stochpref.errors import InvalidArgument, InvalidObservations, counted
+from stochpref.errors import InvalidArgument, InvalidObservations, counted, shown
 
 if TYPE_CHECKING:
     from stochpref.demand import Demand
@@ -212,7 +213,7 @@ def _save(fitted: CommonUtility | HeterogeneousUtility, out: Path, model: Model,
     former = model_in(out)
     fitted.save(out, command=command)
     replaced = "" if former in (None, model.value) else f", in place of a {former} fit"
-    typer.echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__}){replaced}", err=True)
+    echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__}){replaced}", err=True)
 
 
 def _conclude(fitted: CommonUtility | HeterogeneousUtility, odd: Path | None, is_strict: bool) -> int:
@@ -225,10 +226,10 @@ def _conclude(fitted: CommonUtility | HeterogeneousUtility, odd: Path | None, is
         if fitted.is_optimal_:
             return 0
         bound = f"{fitted.n_consistent_:,} consistent, at most {fitted.upper_bound_:,}"
-        typer.echo(f"not proven optimal: {bound}", err=True)
+        echo(f"not proven optimal: {bound}", err=True)
         return 3 if is_strict else 0
     if fitted.status_ == "interrupted":
-        typer.echo("interrupted: what was drawn is saved; give the same command again to go on", err=True)
+        echo("interrupted: what was drawn is saved; give the same command again to go on", err=True)
         return 130
     return 3 if is_strict and not fitted.is_converged_ else 0
 
@@ -273,16 +274,16 @@ def _fit_heterogeneous(
     with warnings_to_stderr():
         model.fit(data)
     if is_begun:
-        typer.echo(f"resumed from {checkpoint}", err=True)
+        echo(f"resumed from {checkpoint}", err=True)
     return model
 
 
 def _print_fit(content: dict[str, Any], text: str, model: Model, seed: int, as_json: bool) -> None:
     if as_json:
         header = {"version": __version__, "model": model.value, "seed": seed}
-        typer.echo(json.dumps(without_nan({**header, **content}), indent=2))
+        echo(json.dumps(without_nan({**header, **content}), indent=2))
     else:
-        typer.echo(text)
+        echo(text)
 
 
 @app.command()
@@ -354,11 +355,11 @@ def predict(
             }
             if demand is not None:
                 content["demand"] = demand.as_dict()
-            typer.echo(json.dumps(without_nan(content), indent=2))
+            echo(json.dumps(without_nan(content), indent=2))
         elif demand is not None:
-            typer.echo(str(demand))
+            echo(demand)
         else:
-            typer.echo(_bundle_table(menus, labels, bundles))
+            echo(_bundle_table(menus, labels, bundles))
         if out is not None:
             _write_predictions(menus, labels, bundles, demand, out)
 
@@ -366,8 +367,8 @@ def predict(
 def _bundle_table(menus: Menus, labels: tuple[str, ...], bundles: Any) -> str:
     lines = ["Bundles of the common utility"]
     for t in range(min(len(menus), 10)):
-        bought = [f"{menus.goods[i]} {bundles[t, i]:.3g}" for i in range(menus.n_goods) if bundles[t, i] > 0]
-        lines.append(f"  menu {labels[t]}: {', '.join(bought) or 'nothing'}")
+        bought = [f"{shown(menus.goods[i])} {bundles[t, i]:.3g}" for i in range(menus.n_goods) if bundles[t, i] > 0]
+        lines.append(f"  menu {shown(labels[t])}: {', '.join(bought) or 'nothing'}")
     if len(menus) > 10:
         lines.append(f"  and {len(menus) - 10:,} more menus")
     return "\n".join(lines)
@@ -395,7 +396,7 @@ def _write_predictions(menus: Menus, labels: tuple[str, ...], bundles: Any, dema
             )
     with replacing(path) as stream:
         stream.write(text.getvalue().encode())
-    typer.echo(f"wrote {path} ({counted(len(menus), 'menu')})", err=True)
+    echo(f"wrote {path} ({counted(len(menus), 'menu')})", err=True)
 
 
 def _margin(text: str) -> float | str:
@@ -428,4 +429,4 @@ def _write_odd(fitted: CommonUtility, path: Path) -> None:
             table.writerow([*start, *[""] * len(fields)])
     with replacing(path) as stream:
         stream.write(text.getvalue().encode())
-    typer.echo(f"wrote {path} ({counted(odd.size, 'odd observation')})", err=True)
+    echo(f"wrote {path} ({counted(odd.size, 'odd observation')})", err=True)

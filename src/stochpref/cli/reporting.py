@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import app, exit_codes, ready_file
+from stochpref.cli.application import app, echo, exit_codes, ready_file
 
 
 @app.command()
@@ -38,7 +38,7 @@ def report(
         path = write_report(load_fit(folder), out, title=title)
         size = path.stat().st_size
         if as_json:
-            typer.echo(json.dumps({"version": __version__, "path": str(path), "bytes": size}, indent=2))
+            echo(json.dumps({"version": __version__, "path": str(path), "bytes": size}, indent=2))
         else:
-            typer.echo(str(path))
-        typer.echo(f"wrote {path} ({size / 1e6:.1f} MB)", err=True)
+            echo(path)
+        echo(f"wrote {path} ({size / 1e6:.1f} MB)", err=True)

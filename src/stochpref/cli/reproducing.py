@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import app, exit_codes, ready_folder, without_nan
+from stochpref.cli.application import app, echo, exit_codes, ready_folder, without_nan
 
 reproduce = typer.Typer(
     name="reproduce",
@@ -66,7 +66,7 @@ def register(as_json: _Json = False, out: _OptionalOut = None) -> None:
         content = {"version": __version__, "findings": exhibit.as_list(findings)}
         show(content, exhibit.as_text(findings), as_json, out, "register")
     if not all(finding.is_confirmed for finding in findings):
-        typer.echo("some entries are not confirmed", err=True)
+        echo("some entries are not confirmed", err=True)
         raise typer.Exit(3)
 
 
@@ -110,14 +110,14 @@ def figure2(out: _Out = Path("figures"), seed: _Seed = 0, as_json: _Json = False
 def show(content: dict[str, Any], text: str, as_json: bool, folder: Path | None, name: str) -> None:
     """Print the content as text or JSON, and write it to a folder if there is one."""
     packed = json.dumps(without_nan(content), indent=2)
-    typer.echo(packed if as_json else text)
+    echo(packed if as_json else text)
     if folder is not None:
         from stochpref.files import replacing  # noqa: PLC0415
 
         with replacing(folder / f"{name}.json") as stream:
             stream.write(packed.encode() + b"\n")
-        typer.echo(f"wrote {folder / f'{name}.json'}", err=True)
+        echo(f"wrote {folder / f'{name}.json'}", err=True)
 
 
 def _tell(folder: Path, name: str, seed: int) -> None:
-    typer.echo(f"wrote {folder / name}.png and .svg (seed {seed}, version {__version__})", err=True)
+    echo(f"wrote {folder / name}.png and .svg (seed {seed}, version {__version__})", err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import exit_codes, ready_folder, split
+from stochpref.cli.application import echo, exit_codes, ready_folder, split
 from stochpref.cli.reproducing import reproduce, show
 from stochpref.errors import InvalidArgument
 
@@ -111,7 +111,7 @@ def figure3(
         cells = [Cell(part, name, n, observations) for part in numbers.SETTINGS for n in _numbers(goods, "--goods", 2)]
         table = _run_cells("figure3", cells, method, trials, iterations, seed, jobs, out, as_json)
         exhibit.write(out, table.cells)
-        typer.echo(f"wrote {out / 'figure3'}.png and .svg (seed {seed}, version {__version__})", err=True)
+        echo(f"wrote {out / 'figure3'}.png and .svg (seed {seed}, version {__version__})", err=True)
 
 
 @reproduce.command()
@@ -149,7 +149,7 @@ def figure4(
             "figure4",
         )
         exhibit.write(out, curves)
-        typer.echo(f"wrote {out / 'figure4'}.png and .svg (seed {seed}, version {__version__})", err=True)
+        echo(f"wrote {out / 'figure4'}.png and .svg (seed {seed}, version {__version__})", err=True)
 
 
 def _run_cells(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stochpref.consensus.objective import Array
+from stochpref.errors import shown
 from stochpref.kinds import ABOVE, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, TIGHT
 from stochpref.observations import Observations
 from stochpref.problems.filling import choose
@@ -61,7 +62,7 @@ class Explanation:
     expected: Array
 
     def __str__(self) -> str:
-        name = f"observation {self.name}" + (f" (customer {self.customer})" if self.customer else "")
+        name = f"observation {shown(self.name)}" + (f" (customer {shown(self.customer)})" if self.customer else "")
         if self.kind == "degenerate":
             return f"{name} is degenerate: only exact ties could explain it"
         if self.is_consistent:
@@ -69,12 +70,12 @@ class Explanation:
         lines = [f"{name} is odd ({self.kind}, shadow price of money {self.shadow_price:.4g}):"]
         for item in self.at_odds:
             lines.append(
-                f"  {item.good}: bought {item.bought:g}, expected {item.expected:g}; worth {item.worth:.4g} per unit "
-                f"of money against {item.threshold:.4g}, off by {100 * item.gap:.2g} % of the best"
+                f"  {shown(item.good)}: bought {item.bought:g}, expected {item.expected:g}; worth {item.worth:.4g} per "
+                f"unit of money against {item.threshold:.4g}, off by {100 * item.gap:.2g} % of the best"
             )
         if self.excluded_by:
             several = "s" if len(self.excluders) > 1 else ""
-            lines.append(f"  it cannot hold together with observation{several} {', '.join(self.excluders)}")
+            lines.append(f"  it cannot hold together with observation{several} {', '.join(map(shown, self.excluders))}")
         return "\n".join(lines)
 
 

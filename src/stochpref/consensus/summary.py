@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from stochpref.errors import counted
+from stochpref.errors import counted, shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,12 +57,12 @@ class CommonSummary:
         ]
         for name, value, lower, upper in self.goods[:12]:
             between = "" if lower is None or upper is None else f"   {lower:+.4f} to {upper:+.4f}"
-            lines.append(f"    {name:<12} {value:+.4f}{between}")
+            lines.append(f"    {shown(name):<12} {value:+.4f}{between}")
         if len(self.goods) > 12:
             lines.append(f"    and {len(self.goods) - 12} more goods")
         if self.odd:
             lines.append("  odd          the first of them")
         for t, other in self.odd[:5]:
-            excluded = f" cannot hold together with observation {other}" if other is not None else " is odd"
-            lines.append(f"    observation {t}{excluded}")
+            excluded = " is odd" if other is None else f" cannot hold together with observation {shown(other)}"
+            lines.append(f"    observation {shown(t)}{excluded}")
         return "\n".join(lines)

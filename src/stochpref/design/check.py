@@ -37,7 +37,7 @@ from stochpref.design.information import (
     reliable_observations,
     tangent_basis,
 )
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, shown
 from stochpref.laws import VonMisesFisher, uniform_directions
 from stochpref.mass.masses import check_direction, vmf_covariance
 from stochpref.observations import Menus
@@ -113,7 +113,9 @@ class MenuCheck:
             f"  L of the paper       {self.equivalence_lower:.3g} to {self.equivalence_upper:.3g} nearby"
             + ("" if self.equivalence_simulated is None else f", {self.equivalence_simulated:.3g} by simulation"),
         ]
-        lines += [f"  cannot be learnt: {name[:30]}: {reason}" for name, reason in list(self.unlearnable.items())[:10]]
+        lines += [
+            f"  cannot be learnt: {shown(name, 30)}: {reason}" for name, reason in list(self.unlearnable.items())[:10]
+        ]
         if len(self.unlearnable) > 10:
             lines.append(f"  … and {len(self.unlearnable) - 10} more goods")
         return "\n".join(lines)

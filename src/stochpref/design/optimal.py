@@ -48,7 +48,7 @@ from stochpref.design.information import (
     set_aside,
 )
 from stochpref.design.limits import Bounds, MenuLimits
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, listed
 from stochpref.laws import MenuLaw
 from stochpref.observations import Menus
 
@@ -246,7 +246,7 @@ def _in_order(targets: Menus, goods: tuple[str, ...]) -> Menus:
     if set(targets.goods) != set(goods):
         odd = min(set(targets.goods) ^ set(goods))
         raise InvalidArgument(
-            f"targets must be menus of the goods designed for, {', '.join(goods[:6])}{' …' if len(goods) > 6 else ''}; "
+            f"targets must be menus of the goods designed for, {listed(goods)}; "
             f"{odd!r} is in one of them only; name goods alike, and price those not on offer inf"
         )
     return targets.over(goods)

@@ -32,6 +32,7 @@ from stochpref.mass.masses import exact_log_mass
 from stochpref.models.former import former_settings
 from stochpref.models.settings import as_setting, from_settings
 from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, reporting
+from stochpref.models.storage import write_fit
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
 from stochpref.regions import Regions, usable_rows

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from stochpref.design.beliefs import good_names
-from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
+from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows, listed, shown
 from stochpref.kinds import MONEY_TOLERANCE
 from stochpref.observations import Menus, Observations
 from stochpref.paper.halfspace import halfspace_curvature, halfspace_density, halfspace_inverse, halfspace_probability
@@ -61,13 +61,13 @@ class SignEstimate:
         known = "given" if self.is_known else "estimated"
         lines = [f"mean direction from signs, concentration {self.concentration:.4g} ({known})", ""]
         lines += [
-            f"  {name[:22]:<24}{value:>10.4f} ± {error:<8.2g} bought by {100 * share:.1f} %"
+            f"  {shown(name, 22):<24}{value:>10.4f} ± {error:<8.2g} bought by {100 * share:.1f} %"
             for name, value, error, share in zip(
                 self.goods, self.mean_direction, self.standard_errors, self.shares, strict=True
             )
         ]
         if self.at_end:
-            lines += ["", f"  at an end of the range, so only bounded: {', '.join(self.at_end[:10])}"]
+            lines += ["", f"  at an end of the range, so only bounded: {listed(self.at_end, 10)}"]
         return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.bessel import mean_resultant_length
-from stochpref.errors import counted
+from stochpref.errors import counted, listed, shown
 from stochpref.posterior.diagnostics import PARETO_LIMIT, RHAT_LIMIT, Diagnostics
 from stochpref.posterior.prior import Prior
 
@@ -98,10 +98,9 @@ class HeterogeneousSummary:
 
     @staticmethod
     def _line(row: Row) -> str:
-        name = row.name if len(row.name) <= 20 else row.name[:19] + "…"
         between = f"{row.lower:.3f} to {row.upper:.3f}"
         return (
-            f"  {name:<22}{row.mean:>9.3f}{row.sd:>8.3f}   {between:<21}"
+            f"  {shown(row.name, 20):<22}{row.mean:>9.3f}{row.sd:>8.3f}   {between:<21}"
             f"{row.r_hat:>7.3f}{row.ess_bulk:>10,.0f}{row.ess_tail:>8,.0f}"
         )
 
@@ -189,8 +188,9 @@ def judge_identification(
     else:
         open_goods = [row.name for row in rows[:-1] if row.sd > _AS_WIDE / np.sqrt(n)]
         if open_goods:
-            shown = ", ".join(open_goods[:5]) + (f" and {len(open_goods) - 5} more" if len(open_goods) > 5 else "")
-            lines.append(f"not identified: the data say next to nothing of {shown}; offer them, at other prices")
+            lines.append(
+                f"not identified: the data say next to nothing of {listed(open_goods)}; offer them, at other prices"
+            )
     return not lines, lines or ["identified: the data narrow the direction, every good and the concentration"]
 
 

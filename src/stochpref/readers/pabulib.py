@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.checks import nearest
-from stochpref.errors import UnreadableData
+from stochpref.errors import UnreadableData, listed, shown
 from stochpref.readers.cells import parse_number
 from stochpref.readers.delimited import decode
 from stochpref.readers.drafts import Draft, Flaw, Wishes, check_shape, finish_draft
@@ -127,7 +127,7 @@ def _read_costs(projects: _Section, source: str) -> dict[str, float]:
         project = row.fields[id_column] if id_column < len(row.fields) else ""
         if not project or project in costs:
             _refuse(source, row.line, f"a project must have an id of its own; received {project!r}", "give it one")
-        costs[project] = _number(row, cost_column, f"the cost of project {project}", source)
+        costs[project] = _number(row, cost_column, f"the cost of project {shown(project)}", source)
     return costs
 
 
@@ -167,9 +167,9 @@ def _read_vote(
 
 def _need(section: _Section, name: str, title: str, source: str) -> int:
     if name not in section.header:
-        shown = ", ".join(section.header) or "none"
         raise UnreadableData(
-            f"{source}: section {title} has no column {name!r}{nearest(name, section.header)}; its columns are {shown}"
+            f"{source}: section {title} has no column {name!r}{nearest(name, section.header)}; "
+            f"its columns are {listed(section.header, 12) or 'none'}"
         )
     return section.header.index(name)
 

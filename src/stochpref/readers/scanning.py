@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_choice, nearest
-from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData
+from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, shown
 from stochpref.observations import Menus, Observations, find_faults
 from stochpref.readers.delimited import table_of_text
 from stochpref.readers.drafts import Draft, Wishes
@@ -84,7 +84,7 @@ class Scan:
             remedy = "correct them or leave them out: skip_bad (--skip-bad)"
             _refuse(self.source, self.bad, self.describe_bad(), remedy)
         if self.bad:
-            logger.warning("%s: left out: %s", self.source, self.describe_bad())
+            logger.warning("%s: left out: %s", shown(self.source), self.describe_bad())
         return self.observations
 
     def describe_bad(self, limit: int = 3) -> str:
@@ -263,7 +263,7 @@ def _first_rows(draft: Draft) -> NDArray[np.int64]:
 
 
 def _describe_row(row: int, label: str) -> str:
-    return f"row {row} (observation {label})" if label else f"row {row}"
+    return f"row {row} (observation {shown(label)})" if label else f"row {row}"
 
 
 def _describe_bad(bad: tuple[BadRow, ...], n_bad: int, n_read: int, counting: str, limit: int) -> str:
