@@ -23,3 +23,7 @@ def main(n_customers: int = 100_000, n_goods: int = 25, n_programmes: int = 200,
     print(f"n = {n_goods}, T = {n_customers:,}, law (i), seed {seed}, per customer:")
     print(f"  choose   {1e6 * ours:10.3f} us")
     print(f"  linprog  {1e6 * theirs:10.3f} us   {theirs / ours:,.0f} times choose (target: at least 1,000)")
+
+
+if __name__ == "__main__":
+    main()

@@ -256,21 +256,27 @@ def large(size: str) -> None:
             )  # fmt: skip
 
 
-def main(sections: tuple[str, ...] = (), size: str = "small", seconds: float = 5.0) -> None:
-    for kind in ("uniform", 8.0):  # compile everything before the clock runs
-        sp.CommonUtility(random_state=0).fit(market(10, 200, 0.4, "uniform", 0, kind)[0])
-    for section in sections or ("scores", "certified", "optimum", "hard", "times", "large"):
-        print(f"-- {section}, {size}", flush=True)
-        if section == "optimum":
-            optimum(size, seconds)
-        else:
-            globals()[section](size)
+SECTIONS = ("scores", "certified", "optimum", "hard", "times", "large")
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sections", nargs="*")
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.consensus", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="section", help=", ".join(SECTIONS))
     parser.add_argument("--size", choices=("small", "full"), default="small")
     parser.add_argument("--seconds", type=float, default=5.0, help="time limit of the reference programme")
     options = parser.parse_args()
-    main(tuple(options.sections), options.size, options.seconds)
+    unknown = [name for name in options.sections if name not in SECTIONS]
+    if unknown:
+        parser.error(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
+    for kind in ("uniform", 8.0):  # compile everything before the clock runs
+        sp.CommonUtility(random_state=0).fit(market(10, 200, 0.4, "uniform", 0, kind)[0])
+    for section in options.sections or SECTIONS:
+        print(f"-- {section}, {options.size}", flush=True)
+        if section == "optimum":
+            optimum(options.size, options.seconds)
+        else:
+            globals()[section](options.size)
+
+
+if __name__ == "__main__":
+    main()

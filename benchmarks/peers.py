@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -425,7 +424,7 @@ def _numbers(convert: Callable[[str], Any]) -> Callable[[str], list[Any]]:
     return lambda text: [convert(part) for part in text.split(",")]
 
 
-def main(arguments: Sequence[str] = ()) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__.splitlines()[0])
     parser.add_argument("--setting", choices=("gaussian", "corruption"), default="gaussian")
     parser.add_argument("--laws", type=_numbers(str), default=["i"])
@@ -451,4 +450,4 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -27,3 +27,7 @@ def main(n_observations: int = 100_000, n_goods: int = 10, seed: int = 0) -> Non
             print(
                 f"  {suffix:<9} write {writing:5.2f} s   read and check {reading:5.2f} s   pandas alone {pandas:5.2f} s"
             )
+
+
+if __name__ == "__main__":
+    main()

@@ -19,3 +19,7 @@ def main(n_customers: int = 100_000, n_goods: int = 25, seed: int = 0) -> None:
         ours = best_seconds(lambda r=regions: r.contains(u), repeats=15)
         reading = best_seconds(lambda r=regions: (r.slope.sum(), r.side.sum()), repeats=15)
         print(f"  {law:<9} contains {1e3 * ours:6.2f} ms   sums {1e3 * reading:6.2f} ms   ratio {ours / reading:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import cases
 from benchmarks.cases import CASES, Numbers, can_run
 from benchmarks.sides import Side, two_sides
 
@@ -109,7 +108,8 @@ def _folder_of(side: Side, kept: Path | None, temporary: Path) -> Path:
     """Return where the numbers of a side go, or are: those of a commit and of these very cases can be kept."""
     folder = temporary
     if kept is not None and side.commit:
-        folder = kept / f"{side.commit[:12]}-{hashlib.sha256(Path(cases.__file__).read_bytes()).hexdigest()[:12]}"
+        texts = b"".join(path.read_bytes() for path in sorted((Path(__file__).parent / "cases").glob("*.py")))
+        folder = kept / f"{side.commit[:12]}-{hashlib.sha256(texts).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -7,6 +7,7 @@ must use public names only. Kernels are compiled afresh: numba does not see that
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,7 @@ class Side(NamedTuple):
 def two_sides(old: str, new: str | None = None) -> Iterator[tuple[Side, Side]]:
     """Yield a commit and another one, the working tree if None, ready to run as long as this lasts."""
     trees: list[Path] = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that the work trees go, as at Ctrl-C
     with tempfile.TemporaryDirectory(prefix="stochpref-sides-") as folder:
         home = Path(folder)
         try:
