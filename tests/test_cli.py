@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
@@ -172,6 +173,35 @@ def test_an_odd_purchase_has_one_name_everywhere(tmp_path):
     run("split", path, "--out", tmp_path / "a.csv", "--held-out", tmp_path / "b.csv")
     parts = [sp.read_observations(tmp_path / name).labels for name in ("a.csv", "b.csv")]
     assert sorted(parts[0] + parts[1]) == sorted(f"visit {t}" for t in range(7))
+
+
+def test_names_that_a_spreadsheet_would_run_are_defused_on_request(tmp_path):
+    day, tea, milk, anna = "-cmd|' /C'!A0", "=1+1", "+2", "@SUM(A1)"
+    rows = [
+        f"{day} {t},{good},1,{int(good == (tea if t < 5 else milk))},1,{anna}" for t in range(7) for good in (tea, milk)
+    ]
+    path, fitted = tmp_path / "all.csv", tmp_path / "fit"
+    path.write_text("\n".join(["observation,good,price,quantity,budget,customer", *rows]))
+    (tmp_path / "menus.csv").write_text("observation,good,price,budget\n@now,=1+1,1.5,1\n@now,+2,1,1\n")
+    found = {}
+    for flag in ((), ("--spreadsheet",)):
+        odd, demand = tmp_path / "odd.csv", tmp_path / "demand.csv"
+        shown = run("fit", path, "--model", "common", "--out", fitted, "--odd", odd, *flag)
+        assert shown.exit_code == 0, shown.output
+        assert run("predict", fitted, tmp_path / "menus.csv", "--out", demand, *flag).exit_code == 0
+        found[flag] = [list(csv.reader(file.read_text().splitlines())) for file in (odd, demand)]
+    (odd, demand), (safe_odd, safe_demand) = found.values()
+    assert odd[1][:2] == ["-cmd|' /C'!A0 5", "@SUM(A1)"]
+    assert safe_odd[1][:2] == ["'-cmd|' /C'!A0 5", "'@SUM(A1)"]
+    assert {row[4] for row in odd[1:]} == {"=1+1", "+2"}
+    assert {row[4] for row in safe_odd[1:]} == {"'=1+1", "+2"}  # a number, whatever it names, is no formula
+    assert [row[5:] for row in safe_odd] == [row[5:] for row in odd]
+    assert any(cell.startswith("-") for row in odd for cell in row[5:])
+    assert demand[1] == ["@now", "=1+1", "1.5", "1.0", demand[1][4]]
+    assert safe_demand[1] == ["'@now", "'=1+1", *demand[1][2:]]
+    for command in (("fit", path, "--model", "common", "--out", fitted), ("predict", fitted, tmp_path / "menus.csv")):
+        refused = run(*command, "--spreadsheet")
+        assert (refused.exit_code, "--spreadsheet is about the file" in refused.stderr) == (2, True)
 
 
 def test_design_menus_takes_the_budget_of_the_fit_or_says_what_it_took(tmp_path):

@@ -10,6 +10,7 @@ intervals; scrambled Sobol points keep it small, and eight independent scrambles
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -250,6 +251,21 @@ def expected_demand(market: Market, columns: Rows, menus: Menus, level: float) -
 def menu_labels(menus: Menus) -> tuple[str, ...]:
     """Return the names of menus; their numbers from 1 where they have none."""
     return menus.labels or tuple(str(t + 1) for t in range(len(menus)))
+
+
+def prediction_rows(menus: Menus, bundles: Array, demand: Demand | None) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a table of predictions, first the names of its columns: a row for each menu and good on offer.
+
+    Parameters
+    ----------
+    bundles : (k, n) what one utility buys.
+    demand : what customers buy on average, where they differ.
+    """
+    labels, found = menu_labels(menus), [] if demand is None else [demand.mean, demand.lower, demand.upper]
+    yield "menu", "good", "price", "budget", "bundle", *(("expected", "lower", "upper") if found else ())
+    for t, i in np.argwhere(np.isfinite(menus.prices)).tolist():
+        row = (labels[t], menus.goods[i], menus.prices[t, i], menus.budgets[t], bundles[t, i])
+        yield *row, *(values[t, i] for values in found)
 
 
 def _summarise(market: Market, columns: Rows, menus: Menus, level: float) -> dict[str, Array]:

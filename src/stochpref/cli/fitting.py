@@ -33,7 +33,6 @@ from stochpref.cli.application import (
 from stochpref.errors import InvalidArgument, InvalidObservations, counted, shown
 
 if TYPE_CHECKING:
-    from stochpref.demand import Demand
     from stochpref.models import CommonUtility, HeterogeneousUtility
     from stochpref.observations import Menus, Observations
     from stochpref.readers import StoredObservations
@@ -109,6 +108,9 @@ def fit(
     odd: Annotated[
         Path | None, typer.Option(help="Common: write the odd observations and why they are odd, .csv.")
     ] = None,
+    spreadsheet: Annotated[
+        bool, typer.Option("--spreadsheet", help="In it, put ' before names that a spreadsheet would run as formulas.")
+    ] = False,
     margin: Annotated[
         str | None, typer.Option(help="Common: how far inside its region a purchase must be: a number or `theorem`.")
     ] = None,
@@ -151,11 +153,13 @@ def fit(
                 "--require-converged": require_converged or None,
             },
             Model.common: {
-                "--odd": odd, "--margin": margin, "--solver": solver, "--centre": centre,
-                "--require-optimal": require_optimal or None,
+                "--odd": odd, "--spreadsheet": spreadsheet or None, "--margin": margin, "--solver": solver,
+                "--centre": centre, "--require-optimal": require_optimal or None,
             },
         }  # fmt: skip
         _refuse_stray(own, model)
+        if spreadsheet and odd is None:
+            raise InvalidArgument("--spreadsheet is about the file that --odd names; name one")
         if odd is not None:
             ready_file(odd, "--odd", suffixes=(".csv",), source=file)
         settings = {
@@ -175,7 +179,7 @@ def fit(
                 fitted = _fit_heterogeneous(data, given, out, degenerate, seed)
             _save(fitted, out, model, seed, words_of(context))
         _print_fit(fitted.summary().as_dict(), str(fitted.summary()), model, seed, as_json)
-        code = _conclude(fitted, odd, require_optimal or require_converged)
+        code = _conclude(fitted, odd, spreadsheet, require_optimal or require_converged)
         if code:
             sys.exit(code)
 
@@ -216,13 +220,15 @@ def _save(fitted: CommonUtility | HeterogeneousUtility, out: Path, model: Model,
     echo(f"wrote {out} (model {model.value}, seed {seed}, version {__version__}){replaced}", err=True)
 
 
-def _conclude(fitted: CommonUtility | HeterogeneousUtility, odd: Path | None, is_strict: bool) -> int:
+def _conclude(
+    fitted: CommonUtility | HeterogeneousUtility, odd: Path | None, spreadsheet: bool, is_strict: bool
+) -> int:
     """Write the odd observations if asked for, say what is left to say, and return the exit code."""
     from stochpref.models import CommonUtility  # noqa: PLC0415
 
     if isinstance(fitted, CommonUtility):
         if odd is not None:
-            _write_odd(fitted, odd)
+            _write_odd(fitted, odd, spreadsheet)
         if fitted.is_optimal_:
             return 0
         bound = f"{fitted.n_consistent_:,} consistent, at most {fitted.upper_bound_:,}"
@@ -319,6 +325,9 @@ def predict(
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="Write a row per menu and good, .csv.")] = None,
+    spreadsheet: Annotated[
+        bool, typer.Option("--spreadsheet", help="In it, put ' before names that a spreadsheet would run as formulas.")
+    ] = False,
     level: Annotated[float, typer.Option(help="Of the intervals (heterogeneous).")] = 0.9,
     layout: Annotated[Layout, typer.Option(help="As in check.")] = Layout.auto,
     column: Annotated[list[str] | None, typer.Option(help="As in check.", metavar="OURS=YOURS")] = None,
@@ -336,10 +345,13 @@ def predict(
       stochpref predict fit/ new_prices.csv --level 0.95 --out demand.csv
     """  # noqa: D301
     with exit_codes():
-        from stochpref.demand import menu_labels  # noqa: PLC0415
+        from stochpref.demand import menu_labels, prediction_rows  # noqa: PLC0415
         from stochpref.models import HeterogeneousUtility, load_fit  # noqa: PLC0415
         from stochpref.readers import read_menus  # noqa: PLC0415
+        from stochpref.readers.writing import write_rows  # noqa: PLC0415
 
+        if spreadsheet and out is None:
+            raise InvalidArgument("--spreadsheet is about the file that --out names; name one")
         if out is not None:
             ready_file(out, suffixes=(".csv",), source=file)
         fitted = load_fit(folder)
@@ -361,7 +373,8 @@ def predict(
         else:
             echo(_bundle_table(menus, labels, bundles))
         if out is not None:
-            _write_predictions(menus, labels, bundles, demand, out)
+            write_rows(out, prediction_rows(menus, bundles, demand), for_spreadsheet=spreadsheet)
+            echo(f"wrote {out} ({counted(len(menus), 'menu')})", err=True)
 
 
 def _bundle_table(menus: Menus, labels: tuple[str, ...], bundles: Any) -> str:
@@ -374,31 +387,6 @@ def _bundle_table(menus: Menus, labels: tuple[str, ...], bundles: Any) -> str:
     return "\n".join(lines)
 
 
-def _write_predictions(menus: Menus, labels: tuple[str, ...], bundles: Any, demand: Demand | None, path: Path) -> None:
-    """Write one row per menu and good on offer."""
-    import csv  # noqa: PLC0415
-    import io  # noqa: PLC0415
-    import math  # noqa: PLC0415
-
-    from stochpref.files import replacing  # noqa: PLC0415
-
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    extra = [] if demand is None else ["expected", "lower", "upper"]
-    table.writerow(["menu", "good", "price", "budget", "bundle", *extra])
-    for t in range(len(menus)):
-        for i, good in enumerate(menus.goods):
-            if not math.isfinite(menus.prices[t, i]):
-                continue
-            row = [labels[t], good, menus.prices[t, i], menus.budgets[t], bundles[t, i]]
-            table.writerow(
-                row + ([] if demand is None else [demand.mean[t, i], demand.lower[t, i], demand.upper[t, i]])
-            )
-    with replacing(path) as stream:
-        stream.write(text.getvalue().encode())
-    echo(f"wrote {path} ({counted(len(menus), 'menu')})", err=True)
-
-
 def _margin(text: str) -> float | str:
     try:
         return float(text)
@@ -406,27 +394,12 @@ def _margin(text: str) -> float | str:
         return text
 
 
-def _write_odd(fitted: CommonUtility, path: Path) -> None:
-    """Write one row for each good that puts an odd observation at odds with the utility."""
-    import csv  # noqa: PLC0415
-    import io  # noqa: PLC0415
-
+def _write_odd(fitted: CommonUtility, path: Path, spreadsheet: bool) -> None:
     import numpy as np  # noqa: PLC0415
 
-    from stochpref.files import replacing  # noqa: PLC0415
+    from stochpref.consensus.explanation import odd_rows  # noqa: PLC0415
+    from stochpref.readers.writing import write_rows  # noqa: PLC0415
 
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    fields = ("good", "bought", "expected", "worth", "threshold", "gap")
-    table.writerow(["observation", "customer", "kind", "excluded_by", *fields])
-    odd = np.flatnonzero(~fitted.consistent_)
-    for t in odd:
-        why = fitted.explain(int(t))
-        start = [why.name, why.customer or "", why.kind, " ".join(why.excluders)]
-        for item in why.at_odds:
-            table.writerow([*start, *(getattr(item, field) for field in fields)])
-        if not why.at_odds:
-            table.writerow([*start, *[""] * len(fields)])
-    with replacing(path) as stream:
-        stream.write(text.getvalue().encode())
-    echo(f"wrote {path} ({counted(odd.size, 'odd observation')})", err=True)
+    odd = np.flatnonzero(~fitted.consistent_).tolist()
+    write_rows(path, odd_rows(map(fitted.explain, odd)), for_spreadsheet=spreadsheet)
+    echo(f"wrote {path} ({counted(len(odd), 'odd observation')})", err=True)

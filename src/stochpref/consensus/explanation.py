@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +78,16 @@ class Explanation:
             several = "s" if len(self.excluders) > 1 else ""
             lines.append(f"  it cannot hold together with observation{several} {', '.join(map(shown, self.excluders))}")
         return "\n".join(lines)
+
+
+def odd_rows(explanations: Iterable[Explanation]) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a table of odd observations, first the names of its columns: a row for each good at odds."""
+    fields = ("good", "bought", "expected", "worth", "threshold", "gap")
+    yield "observation", "customer", "kind", "excluded_by", *fields
+    for why in explanations:
+        for item in why.at_odds or (None,):
+            about = (getattr(item, field, "") for field in fields)
+            yield why.name, why.customer or "", why.kind, " ".join(why.excluders), *about
 
 
 def _shadow_price(regions: Regions, t: int, worth: Array) -> float:

@@ -1,10 +1,17 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Writing observations and menus so that reading them gives back the same numbers: CSV or Parquet, long or wide."""
+"""Writing observations and menus so that reading them gives back the same numbers: CSV or Parquet, long or wide.
+
+Tables for people, such as predictions, are CSV too. Their names are those of the data, so that the two can be joined;
+only on request are names changed that a spreadsheet would run as formulas.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -18,6 +25,7 @@ from stochpref.checks import check_choice
 from stochpref.errors import InvalidArgument
 from stochpref.files import replacing
 from stochpref.observations import Menus, Observations
+from stochpref.readers.cells import parse_number
 from stochpref.readers.folders import PART
 from stochpref.readers.mapping import LAYOUTS
 from stochpref.readers.tables import suffix_of
@@ -67,6 +75,25 @@ def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "lo
     columns = {name: values for name, values in arrange_fn(unbought).items() if not name.startswith("quantity")}
     with replacing(Path(path)) as file:
         write_fn(pa.table(columns), file)
+
+
+def write_rows(path: Path, rows: Iterable[Sequence[object]], *, for_spreadsheet: bool = False) -> None:
+    """Write rows, the first of which names the columns, to a CSV file that appears complete or not at all.
+
+    Parameters
+    ----------
+    for_spreadsheet : put an apostrophe before texts that a spreadsheet would run as formulas; numbers stay as they are.
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerows([_defused(cell) for cell in row] if for_spreadsheet else row for row in rows)
+    with replacing(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def _defused(cell: object) -> object:
+    is_formula = isinstance(cell, str) and cell.startswith(_STARTS_FORMULA) and parse_number(cell) is None
+    return f"'{cell}" if is_formula else cell
 
 
 def _check_names(observations: Observations) -> None:
@@ -129,5 +156,6 @@ def _write_parquet(table: Any, file: BinaryIO) -> None:
     pq.write_table(table, file, row_group_size=PART)  # a row group is what readers hold in memory
 
 
+_STARTS_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _ARRANGEMENTS: Final = {"long": _arrange_long, "wide": _arrange_wide}
 _WRITERS: Final = {".csv": _write_csv, ".parquet": _write_parquet}
