@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import as_floats, nearest
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, listed
 from stochpref.observations import Menus
 from stochpref.readers.cells import to_numbers
 from stochpref.readers.tables import arrow_of, table_of_frame
@@ -75,7 +75,7 @@ def by_name(values: Any, goods: tuple[str, ...], argument: str) -> Any:
     unknown = [name for name in columns if name not in goods]
     if unknown:
         raise InvalidArgument(
-            f"{argument} must be for goods known, {_listed(goods)}; received {unknown[0]!r}, which is none of them"
+            f"{argument} must be for goods known, {listed(goods)}; received {unknown[0]!r}, which is none of them"
             f"{nearest(unknown[0], goods)}; rename it or leave it out (budgets are an argument of their own)"
         )
     if len(columns) < len(names):
@@ -85,7 +85,7 @@ def by_name(values: Any, goods: tuple[str, ...], argument: str) -> Any:
     if missing:
         others = f" and {len(missing) - 1} more are" if len(missing) > 1 else " is"
         raise InvalidArgument(
-            f"{argument} must be given for every good, {_listed(goods)}; {missing[0]!r}{others} missing; "
+            f"{argument} must be given for every good, {listed(goods)}; {missing[0]!r}{others} missing; "
             "a good that is not on offer has the price inf or NaN"
         )
     try:
@@ -102,7 +102,7 @@ def _over(prices: Any, goods: tuple[str, ...]) -> Array:
     if values.ndim == 0 or values.shape[-1] != len(goods):
         received = "one number" if values.ndim == 0 else f"{values.shape[-1]} in a row"
         raise InvalidArgument(
-            f"prices must be {len(goods)} in a row, one for each good of the fit in its order, {_listed(goods)}; "
+            f"prices must be {len(goods)} in a row, one for each good of the fit in its order, {listed(goods)}; "
             f"received {received}; or name them: a dict, a Series or a data frame is matched by name"
         )
     return values
@@ -161,7 +161,3 @@ def _check_same_rows(prices: Any, budgets: Any) -> None:
             "budgets must be in the order of the rows of prices; their index holds the same names in another order; "
             "bring them into one order, budgets.loc[prices.index]"
         )
-
-
-def _listed(goods: tuple[str, ...]) -> str:
-    return ", ".join(goods[:6]) + (" …" if len(goods) > 6 else "")
