@@ -15,7 +15,7 @@ from stochpref.bessel import mean_resultant_length
 from stochpref.errors import InvalidArgument
 from stochpref.laws import CorruptedUtilityLaw, MenuLaw, VonMisesFisher, simulate, uniform_directions
 from stochpref.observations import Menus
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 
 N_GOODS = (2, 3, 5, 10, 25, 100, 300, 1000)
 CONCENTRATIONS = (0.0, 1e-6, 1e-3, 0.1, 1.0, 5.0, 30.0, 200.0, 1e3, 1e4, 1e5)

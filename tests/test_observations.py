@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.observations import find_faults
+from stochpref.problems import Divisible
 
 PRICES = np.array([[2.0, 3.0, 5.0], [2.0, np.nan, 5.0]])
 BUDGETS = np.array([5.0, 4.5])
@@ -109,7 +111,7 @@ def test_errors_carry_every_bad_row_and_count_them() -> None:
     with pytest.raises(sp.InvalidObservations, match=r"4 break this \(rows 0, 1, 2 and 1 more\)") as caught:
         sp.Observations(np.ones((5, 3)), [1.0, 1.0, 1.0, 1.0, 3.0], bundles)
     assert caught.value.rows == (0, 1, 2, 3)
-    assert find_faults(np.ones((5, 3)), np.full(5, 3.0), bundles, np.ones(3)) == []
+    assert Divisible().find_faults(sp.Menus(np.ones((5, 3)), np.full(5, 3.0)), bundles) == []
 
 
 def test_selections_that_cannot_work_are_refused() -> None:
@@ -191,3 +193,19 @@ def test_one_good_a_thousand_goods_and_no_budget_at_all() -> None:
     assert wide.audit().kinds["slack"] == 3
     broke = sp.Observations([[2.0, 1.0]], [0.0], [[0.0, 0.0]])
     assert sp.Regions.of(broke).contains([-1.0, 1.0], strict=True).tolist() == [True]
+
+
+def test_rows_are_checked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    obs = observations(goods=["a", "b", "c"])
+    counted: list[int] = []
+    whole = Divisible.find_faults
+    monkeypatch.setattr(Divisible, "find_faults", lambda *parts: counted.append(1) or whole(*parts))
+    pieces = obs[1:].concat(obs[[0, 1]]).over(["c", "d", "b", "a"]).menus[::-1].over(["a", "b", "c", "d"])
+    np.testing.assert_array_equal(pieces.prices[:, :3], np.where(np.isnan(PRICES), np.inf, PRICES)[[1, 0, 1]])
+    assert not counted
+    sp.write_observations(obs, tmp_path / "seen.csv")
+    read = sp.read_observations(tmp_path / "seen.csv")
+    sp.read_menus(tmp_path / "seen.csv")
+    assert len(counted) == 2
+    for array in (read.prices, read.budgets, read.bundles, read.caps, obs[1:].prices):
+        assert not array.flags.writeable

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stochpref import problems as problems
     from stochpref.comparison import Comparison as Comparison
     from stochpref.comparison import compare_fits as compare_fits
     from stochpref.demand import Demand as Demand
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from stochpref.paper.signs import estimate_from_signs as estimate_from_signs
     from stochpref.paper.signs import sign_menus as sign_menus
     from stochpref.probability import log_mass as log_mass
-    from stochpref.problems.filling import choose as choose
+    from stochpref.problems.divisible import choose as choose
     from stochpref.readers import StoredObservations as StoredObservations
     from stochpref.readers import read_menus as read_menus
     from stochpref.readers import read_observations as read_observations
@@ -84,7 +85,7 @@ _HOME = {
     "accuracy": "scores",
     "bisect_utility": "design",
     "check_menus": "design",
-    "choose": "problems.filling",
+    "choose": "problems.divisible",
     "compare_fits": "comparison",
     "consistency": "scores",
     "estimate_from_signs": "paper.signs",
@@ -102,12 +103,15 @@ _HOME = {
     "write_observations": "readers",
     "write_report": "report",
 }
+_PACKAGES = ("problems",)  # public as a whole
 
 __version__ = "0.2.0.dev0"
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604  (every key is a string)
+__all__ = [*_HOME, *_PACKAGES, "__version__"]  # noqa: PLE0604  (every one is a string)
 
 
 def __getattr__(name: str) -> object:
+    if name in _PACKAGES:
+        return import_module(f"stochpref.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'stochpref' has no attribute {name!r}")
     return getattr(import_module(f"stochpref.{_HOME[name]}"), name)

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.errors import counted, listed
-from stochpref.kinds import ABOVE, ABSENT, AT, DEGENERATE, KIND_NAMES, SLACK, TIGHT
-from stochpref.problems.classification import classify
+from stochpref.kinds import DEGENERATE, KIND_NAMES, QUANTITY_TOLERANCE
+
+if TYPE_CHECKING:
+    from stochpref.observations import Observations
 
 KIND_MEANING = {
     "slack": "money left over: what was not bought is not wanted",
@@ -29,7 +31,7 @@ class Audit:
 
     Attributes
     ----------
-    kinds : number of observations of each kind.
+    kinds : number of observations of each kind; none for a problem whose bundles are of no kind.
     degenerate_rows : indices of observations that force exact ties; fits refuse them unless told to leave them out.
     n_nearly_spent : degenerate observations that leave less than 1 % of the budget: rounded figures, as a rule.
     n_repeated_customers : customer labels that occur more than once (None without labels).
@@ -65,12 +67,11 @@ class Audit:
 
     def __str__(self) -> str:
         lines = [f"{counted(self.n_observations, 'observation')} of {counted(self.n_goods, 'good')}", ""]
-        for name in KIND_NAMES:
-            count = self.kinds[name]
+        for name, count in self.kinds.items():
             if count or name != "degenerate":
                 share = 100 * count / self.n_observations
                 lines.append(f"  {name:<11}{count:>9,} {share:>6.1f} %   {KIND_MEANING[name]}")
-        lines += ["", *(f"  {label:<20}{value}" for label, value in self.facts())]
+        lines += [*([""] if self.kinds else []), *(f"  {label:<20}{value}" for label, value in self.facts())]
         warnings = self.warnings()
         if warnings:
             lines += ["", *(f"  ! {warning}" for warning in warnings)]
@@ -116,7 +117,7 @@ class Audit:
             warnings.append(f"never bought, only bounded from above: {listed(self.never_bought)}")
         if self.always_bought:
             warnings.append(f"always bought in full, only bounded from below: {listed(self.always_bought)}")
-        if self.is_whole and self.kinds["slack"] > self.n_observations / 2:
+        if self.is_whole and self.kinds.get("slack", 0) > self.n_observations / 2:
             warnings.append(
                 "whole items with money left over: read literally, nothing unbought is worth anything to these\n"
                 "    customers. If the change was just too small for one more item, read with budget='spent'\n"
@@ -140,33 +141,29 @@ def _n_identical(*arrays: NDArray[np.float64]) -> int:
     return int(rows.shape[0] - np.unique(keys).size)
 
 
-def audit(
-    prices: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    bundles: NDArray[np.float64],
-    caps: NDArray[np.float64],
-    goods: tuple[str, ...],
-    customers: tuple[str, ...] | None,
-) -> Audit:
-    """Return the audit of checked observations; see `Observations.audit`."""
-    kind, side, _ = classify(prices, budgets, bundles, caps)
-    offered = side != ABSENT
-    in_full = side == ABOVE
-    bought = in_full | (side == AT)
+def audit(observations: Observations) -> Audit:
+    """Return the audit of observations; see `Observations.audit`."""
+    prices, budgets = observations.prices, observations.budgets
+    bundles, caps = observations.bundles, observations.caps
+    classes = observations.problem.classify(observations, bundles)
+    kind = np.full(len(prices), -1) if classes is None else classes.kind
+    offered = prices < np.inf
+    bought = offered & (bundles > QUANTITY_TOLERANCE * np.where(caps < np.inf, caps, 1.0))
+    in_full = bought & (bundles >= caps * (1.0 - QUANTITY_TOLERANCE))
 
-    def named(mask: NDArray[np.bool_]) -> tuple[str, ...]:
-        return tuple(goods[i] for i in np.flatnonzero(mask))
+    def named(mask: Any) -> tuple[str, ...]:
+        return tuple(observations.goods[i] for i in np.flatnonzero(mask))
 
     repeated = None
-    if customers is not None:
-        _, counts = np.unique(np.asarray(customers, dtype=object).astype(str), return_counts=True)
+    if observations.customers is not None:
+        _, counts = np.unique(np.asarray(observations.customers, dtype=object).astype(str), return_counts=True)
         repeated = int(np.sum(counts > 1))
     funded = budgets > 0
     spent = np.sum(np.where(offered, prices, 0.0) * bundles, axis=1)
     return Audit(
         n_observations=len(prices),
         n_goods=prices.shape[1],
-        kinds={name: int(np.sum(kind == code)) for code, name in enumerate(KIND_NAMES)},
+        kinds={} if classes is None else {name: int(np.sum(kind == code)) for code, name in enumerate(KIND_NAMES)},
         degenerate_rows=tuple(np.flatnonzero(kind == DEGENERATE).tolist()),
         n_nearly_spent=int(np.sum((kind == DEGENERATE) & (spent < budgets) & (spent > 0.99 * budgets))),
         n_repeated_customers=repeated,
@@ -176,7 +173,7 @@ def audit(
         never_offered=named(~offered.any(axis=0)),
         sometimes_absent=int(np.sum(~offered.all(axis=0) & offered.any(axis=0))),
         spent_share=float(np.mean(spent[funded] / budgets[funded])) if funded.any() else float("nan"),
-        is_whole=bool(np.isin(kind, (SLACK, TIGHT)).all()),
+        is_whole=not (bought & ~in_full).any(),
         is_one_menu=len(prices) > 1 and all(bool((a == a[0]).all()) for a in (prices, budgets, caps)),
         price_range=_range(prices[offered]),
         budget_range=_range(budgets),

@@ -21,7 +21,7 @@ from scipy.stats import qmc
 
 from stochpref.errors import InvalidArgument, shown
 from stochpref.observations import Menus
-from stochpref.problems.filling import Rows, fill_bundle
+from stochpref.problems.divisible import Rows, fill_bundle
 from stochpref.threads import compiled, for_blocks
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stochpref.laws import VonMisesFisher
 from stochpref.observations import Observations
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 
 Array = NDArray[np.float64]
 

@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
 from stochpref.kinds import ABOVE, ABSENT, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, SLACK, TIGHT
-from stochpref.problems.classification import classify
 from stochpref.threads import compiled_reordering, for_blocks
 
 if TYPE_CHECKING:
@@ -107,12 +106,7 @@ class Regions:
     @classmethod
     def of(cls, observations: Observations) -> Regions:
         """Return the regions of observations; degenerate rows are kept and marked."""
-        prices = observations.prices
-        kind, side, pivot = classify(prices, observations.budgets, observations.bundles, observations.caps)
-        absent = side == ABSENT
-        slope = np.where(absent, 1.0, prices) if absent.any() else prices
-        scale = float(slope[~absent].max()) if not absent.all() else 1.0
-        return cls(kind, side, slope, pivot, scale)
+        return observations.problem.regions(observations)
 
     def __len__(self) -> int:
         return self.kind_code.shape[0]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Observations
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ from stochpref.consensus.objective import Array
 from stochpref.errors import shown
 from stochpref.kinds import ABOVE, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, TIGHT
 from stochpref.observations import Observations
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 from stochpref.regions import Regions
 
 

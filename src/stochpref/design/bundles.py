@@ -15,7 +15,7 @@ from stochpref.kinds import MONEY_TOLERANCE
 from stochpref.laws import VonMisesFisher
 from stochpref.mass.masses import exact_log_mass
 from stochpref.observations import Menus, Observations
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]

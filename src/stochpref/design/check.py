@@ -41,7 +41,8 @@ from stochpref.errors import InvalidArgument, shown
 from stochpref.laws import VonMisesFisher, uniform_directions
 from stochpref.mass.masses import check_direction, vmf_covariance
 from stochpref.observations import Menus
-from stochpref.problems.filling import choose
+from stochpref.problems import check_handled
+from stochpref.problems.divisible import choose
 
 Array = NDArray[np.float64]
 
@@ -143,6 +144,7 @@ def check_menus(
     n_simulated : laws at which the paper's L is simulated, 0 for none.
     """
     check_rng(rng)
+    check_handled(menus, "check_menus")
     h = check_direction(mean_direction, concentration, menus.n_goods)
     if not 0 < target_angle < np.pi:
         raise InvalidArgument(f"target_angle must lie between 0 and π radians; received {target_angle}")

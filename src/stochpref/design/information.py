@@ -21,7 +21,7 @@ from stochpref.kinds import ABOVE, ABSENT, BELOW, QUANTITY_TOLERANCE, SLACK
 from stochpref.laws import VonMisesFisher
 from stochpref.mass.masses import exact_log_mass, vmf_covariance
 from stochpref.observations import Menus, Observations
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]

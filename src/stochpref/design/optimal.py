@@ -51,6 +51,7 @@ from stochpref.design.limits import Bounds, MenuLimits
 from stochpref.errors import InvalidArgument, listed
 from stochpref.laws import MenuLaw
 from stochpref.observations import Menus
+from stochpref.problems import check_handled
 
 Array = NDArray[np.float64]
 
@@ -237,6 +238,7 @@ def _target_moments(
         return None
     if targets is None:
         targets = MenuLaw("uniform").sample(12, len(bounds.goods), rng=rng)
+    check_handled(targets, "a design")
     targets = _in_order(targets, bounds.goods)
     return [menu_moments(targets, h, u) for h, u in zip(laws, utilities, strict=True)]
 

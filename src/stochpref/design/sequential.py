@@ -24,6 +24,7 @@ from stochpref.errors import InvalidArgument
 from stochpref.likelihood import MaximumLikelihood, fit_maximum_likelihood
 from stochpref.mass.masses import observed_information, sum_log_mass
 from stochpref.observations import Menus, Observations
+from stochpref.problems import check_handled
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
@@ -57,6 +58,7 @@ def estimate_working_law(observations: Observations, guess: float) -> WorkingLaw
 
     It exists for any purchases, also those that one common utility explains.
     """
+    check_handled(observations, "a design")
     regions = Regions.of(observations)
     precision = 1 / (_PRIOR_WIDTH * guess) ** 2
 

@@ -15,7 +15,7 @@ from stochpref.checks import check_count, check_rng, kind_of
 from stochpref.errors import InvalidArgument
 from stochpref.laws.protocol import UtilityLaw
 from stochpref.observations import Menus, Observations
-from stochpref.problems.filling import choose
+from stochpref.problems import as_problem
 
 Array = NDArray[np.float64]
 
@@ -79,7 +79,8 @@ def simulate(
     Parameters
     ----------
     utility_law : `VonMisesFisher`, `CorruptedUtilityLaw`, or anything with ``n_goods`` and ``sample``.
-    menu_law : a law to draw menus from, or the menus themselves, one for each observation.
+    menu_law : a law to draw menus from, or the menus themselves, one for each observation; customers solve the problem
+        of the menus, that of divisible goods unless they state one.
     n_observations : T.
     rng : the menus are drawn first, then the utilities.
     return_utilities : return the (T, n) utilities too.
@@ -92,8 +93,11 @@ def simulate(
     n_observations = check_count(n_observations, "n_observations", 1)
     menus = _menus(menu_law, n_observations, utility_law.n_goods, check_rng(rng))
     utilities = utility_law.sample(n_observations, rng=rng)
-    bundles = choose(utilities, menus.prices, menus.budgets, caps=menus.caps)
-    observations = Observations(menus.prices, menus.budgets, bundles, goods=menus.goods, caps=menus.caps)
+    problem = as_problem("divisible") if menus.problem is None else menus.problem
+    observations = Observations(
+        menus.prices, menus.budgets, problem.choose(utilities, menus), goods=menus.goods, caps=menus.caps,
+        problem=problem, features=menus.features,
+    )  # fmt: skip
     return (observations, utilities) if return_utilities else observations
 
 

@@ -33,7 +33,7 @@ from stochpref.models.former import former_settings
 from stochpref.models.settings import as_setting, from_settings
 from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, progress
 from stochpref.models.storage import write_fit
-from stochpref.observations import Menus, Observations, places_of
+from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import SAMPLERS, Choice, choose_sampler
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities
@@ -59,6 +59,7 @@ from stochpref.posterior.summary import (
 from stochpref.readers.by_name import as_menus
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions, usable_rows
+from stochpref.rows import places_of
 
 Array = NDArray[np.float64]
 

@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from stochpref.errors import InvalidArgument
-from stochpref.observations import Observations, places_of
-from stochpref.problems.filling import choose
+from stochpref.observations import Observations
+from stochpref.problems import check_handled
+from stochpref.problems.divisible import choose
 from stochpref.readers.by_name import as_menus
+from stochpref.rows import places_of
 
 Array = NDArray[np.float64]
 
@@ -33,12 +35,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
 
 def check_observations(observations: object) -> None:
-    """Refuse anything but Observations, and say how to make them."""
+    """Refuse anything but Observations that the models can handle, and say how to make them."""
     if not isinstance(observations, Observations):
         raise InvalidArgument(
             f"observations must be Observations; received {type(observations).__name__}; "
             "build them with Observations(prices, budgets, bundles) or read_observations(path)"
         )
+    check_handled(observations, "this model")
 
 
 def generator(random_state: int | np.random.Generator | None) -> tuple[np.random.Generator, int | None]:

@@ -21,6 +21,7 @@ from stochpref.errors import InvalidArgument
 from stochpref.laws import MenuLaw
 from stochpref.likelihood import MaximumLikelihood, fit_maximum_likelihood
 from stochpref.observations import Menus, Observations
+from stochpref.problems import check_handled
 
 Array = NDArray[np.float64]
 Blocks = tuple[NDArray[np.intp], ...]
@@ -75,6 +76,7 @@ def learn_blocks(observations: Observations, blocks: Blocks) -> Dismantled:
     observations : each offers goods of one block only.
     blocks : goods of each, overlapping so that scales can be compared.
     """
+    check_handled(observations, "learn_blocks")
     is_offered = np.isfinite(observations.prices)
     owner = np.full(len(observations), -1)
     for k, block in enumerate(blocks):

@@ -22,6 +22,7 @@ from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
 from stochpref.kinds import MONEY_TOLERANCE
 from stochpref.observations import Menus, Observations
 from stochpref.paper.halfspace import halfspace_curvature, halfspace_density, halfspace_inverse, halfspace_probability
+from stochpref.problems import check_handled
 
 Array = NDArray[np.float64]
 
@@ -145,6 +146,7 @@ def estimate_from_signs(observations: Observations, concentration: float | None 
     Moment matching, as in the paper; the full likelihood of the same purchases (`fit_maximum_likelihood`) also uses
     which goods are wanted together, and takes any menus.
     """
+    check_handled(observations, "estimate_from_signs")
     bad = np.flatnonzero(~reveals_signs(observations.menus))
     if bad.size:
         raise InvalidObservations(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Draws
+from stochpref.problems import as_problem, pack_problem, unpack_problem
 
 Array = NDArray[np.float64]
 
@@ -50,14 +52,25 @@ def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
         rows["customer"] = ("observation", np.array(observations.customers, dtype=object))
     if observations.labels is not None:
         rows["label"] = ("observation", np.array(observations.labels, dtype=object))
-    constant = {
+    constant: dict[str, Any] = {
         "prices": (per_row, observations.prices),
         "budgets": ("observation", observations.budgets),
         "caps": (per_row, observations.caps),
     }
+    for k, (name, values) in enumerate(observations.features.items()):  # by number: a name may be any text
+        constant[f"feature_{k}"] = (per_row[: values.ndim], values, {"feature": name})
+    header, arrays = pack_problem(observations.problem)
+    for name, values in arrays.items():
+        constant[f"problem_{name}"] = (
+            tuple(f"{name}_{axis}" for axis in range(values.ndim)),
+            values,
+            {"setting": name},
+        )
+    attributes = {} if observations.problem == as_problem("divisible") else {"problem": json.dumps(header)}
+    attributes |= {"nonempty": "yes"} if observations.nonempty else {}
     return {
         "observed_data": xr.Dataset({"bundles": (per_row, observations.bundles)}, coords=rows),
-        "constant_data": xr.Dataset(constant, coords=rows),
+        "constant_data": xr.Dataset(constant, coords=rows, attrs=attributes),
     }
 
 
@@ -73,6 +86,11 @@ def observations_of(tree: xr.DataTree) -> Observations:
     def names(coordinate: str) -> list[str] | None:
         return [str(name) for name in bundles[coordinate].values] if coordinate in bundles.coords else None
 
+    def marked(mark: str) -> dict[str, Array]:
+        return {str(part.attrs[mark]): part.values for part in constant.data_vars.values() if mark in part.attrs}
+
+    # Nothing is said of the problem of divisible goods, as in fits of version 0.1.0.
+    header = json.loads(constant.attrs.get("problem", '{"name": "divisible", "settings": {}}'))
     return Observations(
         constant["prices"].values,
         constant["budgets"].values,
@@ -81,6 +99,9 @@ def observations_of(tree: xr.DataTree) -> Observations:
         customers=names("customer"),
         labels=names("label"),
         caps=constant["caps"].values,
+        problem=unpack_problem(header, marked("setting")),
+        features=marked("feature"),
+        nonempty="nonempty" in constant.attrs,
     )
 
 

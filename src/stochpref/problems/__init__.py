@@ -1,3 +1,56 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""What customers solve: what turns a utility and a menu into a bundle, and a bundle into a region."""
+"""What customers solve: what turns a utility and a menu into a bundle, and a bundle into a region.
+
+A problem is a file here and a line in `PROBLEMS`: `Menus` and `Observations` carry it by that name or as an object.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.checks import check_choice
+from stochpref.errors import InvalidArgument
+from stochpref.loading import exported, load
+from stochpref.problems.protocol import Problem as Problem
+from stochpref.problems.protocol import check_handled as check_handled
+
+if TYPE_CHECKING:
+    from stochpref.problems.divisible import Divisible as Divisible
+
+PROBLEMS: Final = {
+    "divisible": "problems.divisible:Divisible",
+}
+
+
+def __getattr__(name: str) -> Any:
+    return exported(PROBLEMS, name, __name__)
+
+
+def as_problem(problem: object) -> Problem:
+    """Return a problem given by its name in the table or as an object."""
+    if isinstance(problem, Problem):
+        return problem
+    if isinstance(problem, str):
+        return load(PROBLEMS[check_choice(problem, "problem", PROBLEMS)])()
+    raise InvalidArgument(
+        f"problem must be one of {', '.join(map(repr, PROBLEMS))} or an object of stochpref.problems; "
+        f"received {problem!r}; pass problem='divisible', say"
+    )
+
+
+def pack_problem(problem: Problem) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what JSON can hold of a problem, its name among it, and its arrays."""
+    settings = problem.settings()
+    arrays = {name: value for name, value in settings.items() if isinstance(value, np.ndarray)}
+    plain = {name: value for name, value in settings.items() if name not in arrays}
+    return {"name": problem.name, "settings": plain}, arrays
+
+
+def unpack_problem(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Problem:
+    """Return the problem that `pack_problem` took apart."""
+    place = PROBLEMS[check_choice(header["name"], "problem", PROBLEMS)]
+    return load(place).restore(header["settings"] | arrays)

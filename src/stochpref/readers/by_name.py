@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from stochpref.checks import as_floats, nearest
 from stochpref.errors import InvalidArgument, listed
 from stochpref.observations import Menus
+from stochpref.problems import check_handled
 from stochpref.readers.cells import to_numbers
 from stochpref.readers.tables import arrow_of, table_of_frame
 
@@ -42,6 +43,7 @@ def as_menus(menus: Any, budgets: ArrayLike | None, goods: tuple[str, ...]) -> t
     if isinstance(menus, Menus):
         if budgets is not None:
             raise InvalidArgument("budgets must be left out when menus hold them; received both")
+        check_handled(menus, "this fit")
         return menus, (len(menus),)
     if budgets is None:
         raise InvalidArgument("prediction needs menus, or prices and budgets; received prices alone")

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stochpref.checks import check_text
 from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.readers.cells import Labels, to_labels, to_numbers
 from stochpref.readers.mapping import Place
@@ -153,6 +154,7 @@ def finish_draft(
     layout: str,
 ) -> Draft:
     """Fill in what follows from the rest: caps not stated, nothing bought of what is not on offer, money spent."""
+    check_text(goods, "goods")
     prices = np.where(np.isnan(prices), np.inf, prices)
     caps = np.where(np.isnan(caps), check_caps(wishes.caps, prices.shape), caps)
     if bundles is not None:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.observations import Observations
+from stochpref.problems import check_handled
 from stochpref.readers.cells import to_numbers
 from stochpref.readers.drafts import Wishes
 from stochpref.readers.mapping import find_layout, resolve_constants
@@ -143,8 +144,11 @@ class StoredObservations:
 
 
 def as_observations(source: Any) -> Observations | StoredObservations:
-    """Return observations as they are, and the path of a folder as the observations stored there."""
-    if isinstance(source, Observations | StoredObservations):
+    """Return observations as they are, if fits can handle them, and the path of a folder as those stored there."""
+    if isinstance(source, Observations):
+        check_handled(source, "this fit")
+        return source
+    if isinstance(source, StoredObservations):
         return source
     if not isinstance(source, str | Path):
         raise InvalidArgument(

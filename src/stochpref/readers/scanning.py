@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_choice, nearest
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, shown
-from stochpref.observations import Menus, Observations, find_faults
+from stochpref.observations import Menus, Observations
+from stochpref.problems import as_problem
 from stochpref.readers.delimited import table_of_text
 from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.long import draft_long
@@ -23,10 +24,12 @@ from stochpref.readers.mapping import LAYOUTS, check_columns, find_layout, resol
 from stochpref.readers.pabulib import draft_pabulib
 from stochpref.readers.tables import SUFFIXES, Table, is_path, read_bytes, suffix_of, table_of_frame, table_of_parquet
 from stochpref.readers.wide import draft_wide
+from stochpref.rows import assemble
 
 logger = logging.getLogger("stochpref")
 
 _DRAFTS: Final = {"long": draft_long, "wide": draft_wide}
+_PROBLEM: Final = "divisible"  # what customers are taken to solve
 _BUDGETS: Final = ("stated", "spent", "rounded")
 
 
@@ -193,8 +196,16 @@ def read_menus(
     if bad:
         n_bad = len({row.position for row in bad})
         _refuse(draft.source, bad, _describe_bad(bad, n_bad, len(draft.budgets), draft.counting, 3), "correct them")
-    every = np.arange(len(draft.budgets))
-    menus = Menus(draft.prices, draft.budgets, goods=draft.goods, caps=draft.caps, labels=_names(draft, every))
+    menus = assemble(
+        Menus,
+        prices=draft.prices,
+        budgets=draft.budgets,
+        goods=draft.goods,
+        caps=draft.caps,
+        labels=_names(draft, np.arange(len(draft.budgets))),
+        problem=None,
+        features={},
+    )
     return menus if goods is None else _reorder(menus, tuple(goods), draft.source)
 
 
@@ -235,7 +246,7 @@ def _table_of_file(path: Path, suffix: str) -> Table:
 
 def _find_bad(draft: Draft) -> tuple[BadRow, ...]:
     """Return the rows with flaws, then those of other observations that break a rule of value, in order of rows."""
-    faults = find_faults(draft.prices, draft.budgets, draft.bundles, draft.caps)
+    faults = as_problem(_PROBLEM).find_faults(draft, draft.bundles)
     if not (faults or draft.flaws):
         return ()
     numbers = draft.row_numbers()
@@ -284,22 +295,27 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
     customers = draft.customers
     if customers is not None and kept.size < len(customers):
         customers = tuple(customers[t] for t in kept.tolist())
-    return Observations(
-        draft.prices[kept],
-        draft.budgets[kept],
-        draft.bundles[kept],
+    # The rules have been applied to every row: what is left needs no second look.
+    return assemble(
+        Observations,
+        prices=draft.prices[kept],
+        budgets=draft.budgets[kept],
+        bundles=draft.bundles[kept],
         goods=draft.goods,
         customers=customers,
         caps=draft.caps[kept],
         labels=_names(draft, kept),
+        problem=as_problem(_PROBLEM),
+        features={},
+        nonempty=False,
     )
 
 
-def _names(draft: Draft, kept: NDArray[np.int64]) -> list[str] | None:
+def _names(draft: Draft, kept: NDArray[np.int64]) -> tuple[str, ...] | None:
     """Return labels, and the number in the source of what has none; None where numbers in a row say as much."""
     if not any(draft.labels) and kept.size == len(draft.budgets):
         return None
-    return [draft.labels[t] or str(t + 1) for t in kept.tolist()]
+    return tuple(draft.labels[t] or str(t + 1) for t in kept.tolist())
 
 
 def _refuse(source: str, bad: tuple[BadRow, ...], description: str, remedy: str) -> NoReturn:
@@ -316,9 +332,4 @@ def _reorder(menus: Menus, goods: tuple[str, ...], source: str) -> Menus:
             f"{source}: good {unknown[0]!r} is not one of the {len(goods):,} goods known{nearest(unknown[0], goods)}; "
             "correct the name or leave the good out"
         )
-    prices = np.full((len(menus), len(goods)), np.inf)
-    caps = np.ones((len(menus), len(goods)))
-    places = [goods.index(good) for good in menus.goods]
-    prices[:, places] = menus.prices
-    caps[:, places] = menus.caps
-    return Menus(prices, menus.budgets, goods=goods, caps=caps, labels=menus.labels)
+    return menus.over(goods)

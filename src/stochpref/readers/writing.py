@@ -25,6 +25,7 @@ from stochpref.checks import check_choice
 from stochpref.errors import InvalidArgument
 from stochpref.files import replacing
 from stochpref.observations import Menus, Observations
+from stochpref.problems import check_handled
 from stochpref.readers.cells import parse_number
 from stochpref.readers.folders import PART
 from stochpref.readers.mapping import LAYOUTS
@@ -48,11 +49,13 @@ def write_observations(observations: Observations, path: str | os.PathLike[str],
 
     Raises
     ------
-    InvalidArgument : the suffix or the layout is not one of these, or a name is one that text cannot hold.
+    InvalidArgument : the suffix or the layout is not one of these, a name is one that text cannot hold, or the
+        observations have a problem, features or a condition that the file would lose.
     StochprefError : the disk is full.
     """
     if not isinstance(observations, Observations):
         raise InvalidArgument(f"observations must be Observations; received {type(observations).__name__}")
+    check_handled(observations, "a file of observations", features=False)
     arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", LAYOUTS[1:])]
     write_fn = _WRITERS[check_suffix(path)]
     _check_names(observations)
@@ -65,6 +68,7 @@ def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "lo
     """Write menus to a .csv or .parquet file that `read_menus` reads back exactly; as `write_observations`."""
     if not isinstance(menus, Menus):
         raise InvalidArgument(f"menus must be Menus; received {type(menus).__name__}")
+    check_handled(menus, "a file of menus", features=False)
     arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", LAYOUTS[1:])]
     write_fn = _WRITERS[check_suffix(path)]
     unbought = Observations(

@@ -17,7 +17,7 @@ from stochpref.demand import Elasticities
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.observations import Menus, Observations
 from stochpref.predictive_check import PredictiveCheck, check_posterior, check_utility
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 from stochpref.report.whatif import LEVEL, Answer, WhatIf, answer, of_posterior, of_utility, sizes, typical_menu
 
 Array = NDArray[np.float64]

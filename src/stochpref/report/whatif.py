@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stochpref.demand import Crowd, Market, angles_at, turned
 from stochpref.observations import Menus, Observations
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 
 Array = NDArray[np.float64]
 

@@ -10,6 +10,7 @@ regions; parts are always added in order, so results do not depend on who comput
 from __future__ import annotations
 
 import hashlib
+import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +24,7 @@ from stochpref.errors import InvalidObservations, StochprefError, describe_rows
 from stochpref.files import is_full
 from stochpref.kinds import ABSENT, AT, DEGENERATE, PIVOT
 from stochpref.observations import Observations
+from stochpref.problems import as_problem, pack_problem
 from stochpref.readers.folders import StoredObservations, StoredPart
 from stochpref.regions import Regions, check_degenerate
 
@@ -111,11 +113,28 @@ class Parts(Protocol):
 
 
 def data_hash(observations: Observations) -> str:
-    """Return a hash of everything a fit depends on: goods, prices, budgets, bundles and caps, in order."""
+    """Return a hash of everything a fit depends on: goods, prices, budgets, bundles and caps, in order.
+
+    A problem other than that of divisible goods, features, and the absence of empty bundles count where there are any.
+    """
     digest = hashlib.sha256("\0".join(observations.goods).encode())
     for array in (observations.prices, observations.budgets, observations.bundles, observations.caps):
         digest.update(np.ascontiguousarray(array).tobytes())
+    header, arrays = pack_problem(observations.problem)
+    more = {
+        **({} if observations.problem == as_problem("divisible") else {"problem": header}),
+        **({"nonempty": True} if observations.nonempty else {}),
+        **{f"problem {name}": _digest(values) for name, values in arrays.items()},
+        **{f"feature {name}": _digest(values) for name, values in observations.features.items()},
+    }
+    if more:
+        digest.update(json.dumps(more, sort_keys=True).encode())
     return f"sha256:{digest.hexdigest()}"
+
+
+def _digest(array: NDArray[Any]) -> str:
+    kind = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.sha256(kind + np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
 class Origin(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import vonmises
 
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 
 Array = NDArray[np.float64]
 

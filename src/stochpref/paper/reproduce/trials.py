@@ -27,7 +27,7 @@ from stochpref.laws import CorruptedUtilityLaw, MenuLaw, VonMisesFisher, simulat
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import group
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 from stochpref.processes import Lost, run_in_processes
 from stochpref.regions import Regions
 

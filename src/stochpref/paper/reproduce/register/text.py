@@ -19,7 +19,7 @@ from stochpref.observations import Observations
 from stochpref.paper.annealing import Annealing, anneal
 from stochpref.paper.reproduce.register.finding import Finding
 from stochpref.probability import log_mass
-from stochpref.problems.filling import choose
+from stochpref.problems.divisible import choose
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]

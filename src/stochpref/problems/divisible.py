@@ -1,19 +1,116 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""The customer's problem: the bundle that maximises a linear utility under a budget (a fractional knapsack)."""
+"""Divisible goods under one budget: a linear utility, and a fractional knapsack to fill.
+
+Bundles and kinds come from here: `_classify` is the one place where quantities and money are compared with a tolerance;
+everything after it reads kinds and sides only.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.errors import InvalidArgument
+from stochpref.kinds import (
+    ABOVE,
+    ABSENT,
+    AT,
+    BELOW,
+    DEGENERATE,
+    MONEY_TOLERANCE,
+    PIVOT,
+    QUANTITY_TOLERANCE,
+    SLACK,
+    TIGHT,
+)
+from stochpref.problems.faults import MenuArrays
+from stochpref.problems.protocol import Classification, Problem
+from stochpref.regions import Regions
 from stochpref.threads import compiled, for_blocks, inlined
+
+if TYPE_CHECKING:
+    from stochpref.observations import Observations
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-_BLOCK = 2048
+_FILL_BLOCK: Final = 2048
+_CLASSIFY_BLOCK: Final = 4096
+
+
+class Divisible(Problem):
+    """Goods that can be bought in part, one budget: as in the paper."""
+
+    name: ClassVar[str] = "divisible"
+
+    def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
+        """Return the best bundles: goods in falling order of utility per unit of money until the budget is spent."""
+        return choose(utilities, menus.prices, menus.budgets, caps=menus.caps)
+
+    def classify(self, menus: MenuArrays, bundles: Array) -> Classification:
+        """Return kinds and sides."""
+        n_observations, n_goods = bundles.shape
+        found = Classification(
+            np.empty(n_observations, np.int8),
+            np.empty((n_observations, n_goods), np.int8),
+            np.empty(n_observations, np.int32),
+        )
+
+        def rows(start: int, stop: int) -> None:
+            _classify(menus.prices, menus.budgets, bundles, menus.caps, *found, start, stop)
+
+        for_blocks(rows, n_observations, _CLASSIFY_BLOCK)
+        return found
+
+    def regions(self, observations: Observations) -> Regions:
+        """Return the utilities that explain each observation; degenerate rows are kept and marked."""
+        kind, side, pivot = self.classify(observations, observations.bundles)
+        absent = side == ABSENT
+        slope = np.where(absent, 1.0, observations.prices) if absent.any() else observations.prices
+        scale = float(slope[~absent].max()) if not absent.all() else 1.0
+        return Regions(kind, side, slope, pivot, scale)
+
+
+@compiled
+def _classify(
+    prices: NDArray[np.float64],
+    budgets: NDArray[np.float64],
+    bundles: NDArray[np.float64],
+    caps: NDArray[np.float64],
+    kind: NDArray[np.int8],
+    side: NDArray[np.int8],
+    pivot: NDArray[np.int32],
+    start: int,
+    stop: int,
+) -> None:
+    for t in range(start, stop):
+        spent = 0.0
+        n_fractional = 0
+        pivot[t] = -1
+        for i in range(prices.shape[1]):
+            x, cap = bundles[t, i], caps[t, i]
+            unit = cap if cap < np.inf else 1.0
+            if prices[t, i] == np.inf:
+                side[t, i] = ABSENT
+                continue
+            spent += prices[t, i] * x
+            if x <= QUANTITY_TOLERANCE * unit:
+                side[t, i] = BELOW
+            elif x >= cap * (1.0 - QUANTITY_TOLERANCE):
+                side[t, i] = ABOVE
+            else:
+                side[t, i] = AT
+                n_fractional += 1
+                pivot[t] = i
+        if spent < budgets[t] * (1.0 - MONEY_TOLERANCE):
+            kind[t] = SLACK if n_fractional == 0 else DEGENERATE
+        elif n_fractional > 1:
+            kind[t] = DEGENERATE
+        else:
+            kind[t] = PIVOT if n_fractional == 1 else TIGHT
 
 
 @inlined
@@ -123,7 +220,7 @@ def choose(utilities: ArrayLike, prices: ArrayLike, budgets: ArrayLike, *, caps:
     def fill(start: int, stop: int) -> None:
         _fill(tables[0], tables[1], np.ascontiguousarray(b).reshape(-1), tables[2], rows, flat, start, stop)
 
-    for_blocks(fill, flat.shape[0], _BLOCK)
+    for_blocks(fill, flat.shape[0], _FILL_BLOCK)
     return bundles
 
 

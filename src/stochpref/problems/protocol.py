@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""What a problem is: a way to choose a bundle, rules of value, and, where models fit it, regions of utilities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stochpref.errors import InvalidArgument
+from stochpref.problems.faults import Fault, MenuArrays, find_faults
+
+if TYPE_CHECKING:
+    from stochpref.observations import Menus, Observations
+    from stochpref.regions import Regions
+
+Array = NDArray[np.float64]
+
+
+class Classification(NamedTuple):
+    """What bundles say about the shadow price of money, in the constants of `kinds`.
+
+    kind : (T,) of each observation. side : (T, n) of each good. pivot : (T,) the good bought in part, -1 if there is
+    none.
+    """
+
+    kind: NDArray[np.int8]
+    side: NDArray[np.int8]
+    pivot: NDArray[np.int32]
+
+
+class Problem(ABC):
+    """What customers solve. One that only chooses needs a name and `choose`; the rest has an answer here.
+
+    name : of the problem in the table.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
+        """Return the best bundles (..., T, n) of utilities (n,), (T, n) or (..., T, n) from T menus."""
+
+    def find_faults(self, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
+        """Return every broken rule of value, with its rows; bundles are None for menus."""
+        return find_faults(menus, bundles)
+
+    def classify(self, menus: MenuArrays, bundles: Array) -> Classification | None:  # noqa: ARG002
+        """Return kinds and sides, None where bundles of this problem say nothing of the kind."""
+        return None
+
+    def regions(self, observations: Observations) -> Regions:  # noqa: ARG002
+        """Return the utilities that explain each observation; degenerate rows are kept and marked.
+
+        Raises
+        ------
+        InvalidArgument : this problem has no such regions.
+        """
+        raise _unhandled("Regions", f"problem {self.name!r}", "simulate it, or fit what is made for it")
+
+    def take(self, rows: NDArray[np.intp]) -> Self:  # noqa: ARG002
+        """Return the problem of some of the rows, for one that has data by row."""
+        return self
+
+    def join(self, others: Sequence[Problem | None]) -> Self:
+        """Return the problem of these rows followed by those of others."""
+        for other in others:
+            if other != self:
+                raise InvalidArgument(f"concat needs the same problem; {self!r} against {other!r}")
+        return self
+
+    def over(self, goods: tuple[str, ...], known: tuple[str, ...] | None = None) -> Self:  # noqa: ARG002
+        """Return the problem over these goods, for one that has data by good; `known` are the goods so far."""
+        return self
+
+    def settings(self) -> dict[str, Any]:
+        """Return what makes the problem again, by name: values that JSON can hold, and arrays."""
+        return {}
+
+    @classmethod
+    def restore(cls, settings: dict[str, Any]) -> Self:
+        """Return the problem with these settings."""
+        return cls(**settings)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Problem) or type(self) is not type(other):
+            return NotImplemented
+        own, its = self.settings(), other.settings()
+        return own.keys() == its.keys() and all(np.array_equal(own[name], its[name]) for name in own)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.settings()))
+
+    def __repr__(self) -> str:
+        shown = (f"{n}=<{v.shape}>" if isinstance(v, np.ndarray) else f"{n}={v!r}" for n, v in self.settings().items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def check_handled(
+    record: Menus | Observations,
+    what: str,
+    *,
+    problems: Collection[str] = ("divisible",),
+    features: bool = True,
+    nonempty: bool = False,
+) -> None:
+    """Refuse menus or observations that something would get wrong in silence.
+
+    Parameters
+    ----------
+    what : the name of what is asked, for the message.
+    problems : those it can handle.
+    features, nonempty : whether it can handle records that have features, or that leave empty bundles out.
+
+    Raises
+    ------
+    InvalidArgument : the record asks for more than that.
+    """
+    problem = record.problem
+    if problem is not None and problem.name not in problems:
+        known = " or ".join(repr(name) for name in problems)
+        remedy = f"it handles {known}: state that, if it is what customers solve, or take what is made for theirs"
+        raise _unhandled(what, f"problem {problem.name!r}", remedy)
+    if record.features and not features:
+        named = ", ".join(repr(name) for name in record.features)
+        raise _unhandled(what, f"features ({named})", "leave them out, features=None")
+    if getattr(record, "nonempty", False) and not nonempty:
+        remedy = "it takes empty bundles for recorded: leave nonempty out, if they were"
+        raise _unhandled(what, "nonempty=True", remedy)
+
+
+def _unhandled(what: str, thing: str, remedy: str) -> InvalidArgument:
+    return InvalidArgument(f"{what} cannot handle {thing}; {remedy}")
