@@ -1,6 +1,6 @@
-"""Exact masses: speed against SciPy's log Φ and against sampling, growth in T and n, stress, maximum likelihood.
+"""Exact masses: speed against log Φ and sampling, a law per row, growth in T and n, stress, maximum likelihood.
 
-``python -m benchmarks.mass speed turned growth stress likelihood`` runs the parts named; all of them by default.
+``python -m benchmarks.mass speed laws turned growth stress likelihood`` runs the parts named; all of them by default.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ import json
 import resource
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy.special import log_ndtr
 
 import stochpref as sp
-from benchmarks.timing import best_seconds
+from benchmarks.timing import best_seconds, least_work
 from stochpref.likelihood import fit_maximum_likelihood
 from stochpref.mass.behind import turned_mass
-from stochpref.mass.masses import exact_log_mass, sum_log_mass
+from stochpref.mass.masses import exact_log_mass, sum_by_law, sum_log_mass
 from stochpref.mass.shadow import Cone
 
 LAWS = ("uniform", "discrete", "fixed")
@@ -40,6 +41,22 @@ def speed() -> None:
         regions, h = market(law, 25, 5.0, 1000, seed=0)
         ours = best_seconds(lambda r=regions, h=h: exact_log_mass(r, h, gradient=True))
         print(f"  {law:<9} {1e3 * ours:7.1f} ms   log_ndtr {1e3 * yard:7.1f} ms   ratio {ours / yard:.2f} (target 1)")
+
+
+def laws(n_observations: int = 1000, repeats: int = 15) -> None:
+    """Time a law per row against one law for all, taking turns."""
+    print(f"rows with gradients, sums by law, T = {n_observations} laws against one, kappa near 5, processor us:")
+    for n in (4, 10, 25):
+        regions, h = market("uniform", n, 5.0, n_observations, seed=0)
+        own = h + 0.3 * np.random.default_rng(1).standard_normal((n_observations, n)) / np.sqrt(n)
+        which = np.arange(n_observations)
+        for name, function in (("rows", partial(exact_log_mass, gradient=True)), ("sums", sum_by_law)):
+            sides = (partial(function, regions, h), partial(function, regions, own, which))
+            one, many = (1e6 * seconds / n_observations for seconds in least_work(sides, repeats))
+            print(
+                f"  n = {n:>2}  {name}   one law {one:6.2f}   a law per row {many:6.2f}   "
+                f"ratio {many / one:.3f} (target: at most 1.1)"
+            )
 
 
 def turned(per_case: int = 20, seed: int = 7) -> None:
@@ -187,7 +204,7 @@ def likelihood(n_markets: int = 100) -> None:
     print(f"  error of kappa in standard errors: mean {np.mean(scores):+.2f}, spread {np.std(scores):.2f}")
 
 
-PARTS = {f.__name__: f for f in (references, agreement, speed, turned, sampling, growth, stress, likelihood)}
+PARTS = {f.__name__: f for f in (references, agreement, speed, laws, turned, sampling, growth, stress, likelihood)}
 
 
 def main() -> None:

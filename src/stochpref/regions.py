@@ -72,11 +72,17 @@ def _contains(
 
 
 class Merged(NamedTuple):
-    """Distinct regions, how often each occurs (m,), and which of them each observation has (T,)."""
+    """Distinct regions, each under one law, in the order of laws.
+
+    counts : (m,) how often each occurs.
+    place : which of them each observation has, (T,) or a slice.
+    which : (m,) the law of each, 0 if there is but one.
+    """
 
     regions: Regions
     counts: Array
-    place: NDArray[np.intp]
+    place: NDArray[np.intp] | slice
+    which: NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +104,7 @@ class Regions:
     pivot: NDArray[np.int32]
     price_scale: float
     _merged: list[Merged | None] = field(default_factory=list, repr=False)
+    _merged_by_law: list[tuple[NDArray[np.intp], Merged | None]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         # Prices come read-only from observations; one state for all spares compiling kernels for both.
@@ -121,14 +128,24 @@ class Regions:
         part = slice(start, stop)
         return Regions(self.kind_code[part], self.side[part], self.slope[part], self.pivot[part], self.price_scale)
 
-    def merged(self) -> Merged | None:
+    def merged(self, which: NDArray[np.intp] | None = None) -> Merged | None:
         """Return the distinct regions, as votes and menus with few bundles have; None where too few are equal.
 
         Looked for once: what integrates over regions asks for this again and again.
+
+        Parameters
+        ----------
+        which : (T,) the law of each row; only rows of one law are equal then. None for one law.
         """
-        if not self._merged:
-            self._merged.append(_merge(self) if len(self) > 1 else None)
-        return self._merged[0]
+        if which is None:
+            if not self._merged:
+                self._merged.append(_merge(self, np.zeros(len(self), np.intp)))
+            return self._merged[0]
+        known = self._merged_by_law[0] if self._merged_by_law else None
+        if known is None or not np.array_equal(known[0], which):
+            known = which.copy(), _merge(self, which)
+            self._merged_by_law[:] = [known]
+        return known[1]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{np.sum(self.kind == name)} {name}" for name in KIND_NAMES)
@@ -225,33 +242,35 @@ class Regions:
         return points / np.linalg.norm(points, axis=1, keepdims=True)
 
 
-def _merge(regions: Regions) -> Merged | None:
-    keys = _row_keys(regions.rows(0, _LOOKED_AT))
-    if len(np.unique(keys)) > _WORTHWHILE * len(keys):
+def _merge(regions: Regions, law: NDArray[np.intp]) -> Merged | None:
+    keys = _row_keys(regions.rows(0, _LOOKED_AT), law[:_LOOKED_AT])
+    if len(regions) < 2 or len(np.unique(keys)) > _WORTHWHILE * len(keys):
         return None
     if len(regions) > _LOOKED_AT:
-        keys = _row_keys(regions)
+        keys = _row_keys(regions, law)
     _, first, place, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    order = np.argsort(first)  # by first occurrence
+    order = np.lexsort((first, law[first]))  # by law, then by first occurrence
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     first, counts, place = first[order], counts[order], rank[place]
     twin = first[place]
     same_slope = (regions.slope == regions.slope[twin]).all(axis=1) | (regions.kind_code == SLACK)
     is_same = (regions.kind_code == regions.kind_code[twin]) & (regions.pivot == regions.pivot[twin]) & same_slope
+    is_same &= law == law[twin]
     if not (is_same & (regions.side == regions.side[twin]).all(axis=1)).all():  # two keys agree by chance: 1 in 2^64
         return None
-    return Merged(regions[first], counts.astype(np.float64), place)
+    return Merged(regions[first], counts.astype(np.float64), place, law[first])
 
 
-def _row_keys(regions: Regions) -> NDArray[np.uint64]:
-    """Return a hash of every region; prices are no part of a slack one."""
+def _row_keys(regions: Regions, law: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Return a hash of every region and its law; prices are no part of a slack one."""
     odd = np.random.default_rng(0).integers(2**63, size=(2, regions.n_goods), dtype=np.uint64) | np.uint64(1)
     bits = np.ascontiguousarray(regions.slope).view(np.uint64)
     prices = ((bits ^ (bits >> np.uint64(29))) * odd[0]).sum(axis=1)
     prices = np.where(regions.kind_code == SLACK, np.uint64(0), prices ^ (prices >> np.uint64(32)))
     sides = (regions.side.astype(np.uint64) * odd[1]).sum(axis=1)
     rest = regions.pivot.astype(np.uint64) * odd[0, 0] + regions.kind_code.astype(np.uint64) * odd[1, 0]
+    rest += law.astype(np.uint64) * odd[0, -1]
     return prices + sides + rest
 
 

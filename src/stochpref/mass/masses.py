@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Exact log-masses of all observations, their gradients, their sums and their information, in blocks on all threads.
 
-The gradient of the log-mass in h = κμ is E[u | region] - E[u], its Hessian Cov(u | region) - Cov(u): moments that fall
+Each observation has a law of its own, or one that others share: `laws` (K, n) holds h = κμ of each law, `which` (T,)
+says whose law is whose, and None that there is one law for all. A law costs next to nothing, since what is dear, the
+Gauss rules, depends on the number of goods and on the largest κ only.
+
+The gradient of the log-mass in h is E[u | region] - E[u], its Hessian Cov(u | region) - Cov(u): moments that fall
 out of the same nodes as the mass. Scratch memory is under a megabyte a thread at n = 1000 (an (n, n) matrix more for
 information, 2 MB more for regions that turn their back on the mean), whatever the number of observations. Every
 observation is computed on its own and sums run over fixed groups of rows in order, so results do not depend on threads
@@ -24,12 +28,13 @@ from stochpref.mass.contour import Rules, gauss_rules
 from stochpref.mass.monte_carlo import sampled_log_mass
 from stochpref.mass.region import Scratch, make_scratch, observation_mass
 from stochpref.mass.shadow import Cone
-from stochpref.regions import Regions
+from stochpref.regions import Merged, Regions
 from stochpref.threads import GROUP, compiled, for_blocks
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
-_UNCOUNTED = np.empty(0)  # counts matter to covariances only
+_TINY = 1e-150  # κ of the uniform law where κ is divided by: moments are those of 0 long before
 _HOPELESS = 1e-3  # relative error beyond which sampling does better than a cancelling contour
 _FALLBACK_DRAWS = 1 << 14
 _FALLBACK_SEED = 20_240_229
@@ -46,27 +51,48 @@ class Masses(NamedTuple):
     gradient: Array | None
 
 
-class Law(NamedTuple):
-    """What all observations share at one h: h, log ∫ exp(h·u) du over the sphere, E[u], and the rules in q."""
+class Sums(NamedTuple):
+    """Of all observations: Σ log-mass, its gradient (n,) and minus its Hessian (n, n), in h."""
+
+    value: float
+    gradient: Array
+    information: Array
+
+
+class LawSums(NamedTuple):
+    """Σ log-mass of all observations; of each law its gradient (K, n) and, or None, minus its Hessian (K, n, n)."""
+
+    value: float
+    gradient: Array
+    information: Array | None
+
+
+class LawConstants(NamedTuple):
+    """Of K laws: h (K, n), log ∫ exp(h·u) du over the sphere (K,), E[u] (K, n), and the rules in q, which serve all."""
 
     h: Array
-    log_total: float
+    log_total: Array
     mean: Array
     rules: Rules
 
 
-class RegionArrays(NamedTuple):
-    """The arrays of `Regions`, as kernels take them, and how often each row counts in a covariance."""
+class RowArrays(NamedTuple):
+    """Some rows as kernels take them: the arrays of `Regions`, and of each row its law, its repeats and its run.
+
+    A run is what a sum is made of: rows of one law that follow one another within a group.
+    """
 
     kind: NDArray[np.int8]
     side: NDArray[np.int8]
     slope: Array
     pivot: NDArray[np.int32]
+    law: Indices
     repeats: Array
+    run: Indices
 
 
 class Output(NamedTuple):
-    """Where a kernel writes: log-masses and errors (T,), gradients (T, n) or (0, n), a covariance sum or (0, 0)."""
+    """Where kernels write: log-masses and errors (T,), gradients (T, n) or (0, n), covariances by run or (0, n, n)."""
 
     log_mass: Array
     error: Array
@@ -90,162 +116,233 @@ def _cone(h: Array, kind: int, side: NDArray[np.int8], slope: Array, pivot: int)
 
 
 @compiled
-def _mass_rows(
-    law: Law, regions: RegionArrays, tolerance: float, out: Output, scratch: Scratch, start: int, stop: int
-) -> None:
-    """Fill rows start..stop of `out`; add the lower triangle of Cov(u | region) to its covariance if wanted."""
+def _mass_rows(laws: LawConstants, rows: RowArrays, tolerance: float, out: Output, scratch: Scratch) -> None:
+    """Fill `out`; to the covariance of its run each row adds the lower triangle of Cov(u | region), if wanted."""
     means, moments = scratch.means, scratch.moments
-    for t in range(start, stop):
-        kind, side = regions.kind[t], regions.side[t]
+    for t in range(rows.kind.shape[0]):
+        kind, side, law = rows.kind[t], rows.side[t], rows.law[t]
         if kind == DEGENERATE:
             out.log_mass[t], out.error[t] = -np.inf, 0.0
             means[:] = np.nan
         elif _reveals_nothing(kind, side):
             out.log_mass[t], out.error[t] = 0.0, 0.0
             if means.shape[0] > 0:
-                means[:] = law.mean
+                means[:] = laws.mean[law]
         else:
-            cone = _cone(law.h, kind, side, regions.slope[t], regions.pivot[t])
+            cone = _cone(laws.h[law], kind, side, rows.slope[t], rows.pivot[t])
             if turns_away(cone):  # along the cut, where the contour would cancel
                 value, out.error[t] = turned_mass(cone, tolerance, means)
                 turned_moments(cone, means, moments)
             else:
-                value, out.error[t] = observation_mass(cone, law.rules, tolerance, scratch)
-            out.log_mass[t] = min(value - law.log_total, 0.0)
+                value, out.error[t] = observation_mass(cone, laws.rules, tolerance, scratch)
+            out.log_mass[t] = min(value - laws.log_total[law], 0.0)
             if not out.error[t] < _HOPELESS:
                 continue
             for i in range(moments.shape[0]):
                 for j in range(i + 1):
-                    out.covariance[i, j] += regions.repeats[t] * (moments[i, j] - means[i] * means[j])
+                    out.covariance[rows.run[t], i, j] += rows.repeats[t] * (moments[i, j] - means[i] * means[j])
         if out.gradient.shape[0] > 0:
-            out.gradient[t] = means - law.mean
+            out.gradient[t] = means - laws.mean[law]
 
 
-def _law(h: Array, tolerance: float) -> Law:
-    n, kappa = h.shape[0], float(np.linalg.norm(h))
-    return Law(h, float(log_normaliser(n, kappa)) + kappa, vmf_mean(h), gauss_rules(n, kappa, tolerance))
+def _law_constants(laws: Array, tolerance: float) -> LawConstants:
+    n, kappa = laws.shape[1], _lengths(laws)
+    rules = gauss_rules(n, float(kappa.max()), tolerance)
+    return LawConstants(laws, log_normaliser(n, kappa) + kappa, vmf_mean(laws), rules)
+
+
+def _lengths(h: Array) -> Array:
+    return np.sqrt(np.vecdot(h, h))
 
 
 def vmf_mean(h: Array) -> Array:
-    """Return the mean of u under von Mises–Fisher: A(κ) μ."""
-    n, kappa = h.shape[0], float(np.linalg.norm(h))
-    return h * (float(mean_resultant_length(n, kappa)) / kappa if kappa > 0 else 0.0)
+    """Return the mean of u under von Mises–Fisher, A(κ) μ, of one law (n,) or of each of several (K, n)."""
+    kappa = _lengths(h)[..., None]
+    return h * (mean_resultant_length(h.shape[-1], kappa) / np.maximum(kappa, _TINY))
 
 
 def vmf_covariance(h: Array) -> Array:
-    """Return the covariance of u under von Mises–Fisher: A'(κ) μμᵀ + A(κ)/κ (I - μμᵀ)."""
-    n, kappa = h.shape[0], float(np.linalg.norm(h))
-    if kappa == 0:
-        return np.eye(n) / n
-    length = float(mean_resultant_length(n, kappa))
-    along = np.outer(h, h) / kappa**2
-    return (1 - length**2 - (n - 1) * length / kappa) * along + length / kappa * (np.eye(n) - along)
+    """Return the covariance of u under von Mises–Fisher, A'(κ) μμᵀ + A(κ)/κ (I - μμᵀ), of one law or of each."""
+    n, kappa = h.shape[-1], np.maximum(_lengths(h)[..., None, None], _TINY)
+    length = mean_resultant_length(n, kappa)
+    along = h[..., :, None] * h[..., None, :] / kappa**2
+    across = np.where(kappa > _TINY, length / kappa, 1 / n)
+    return (1 - length**2 - (n - 1) * length / kappa) * along + across * (np.eye(n) - along)
 
 
-def _fill(regions: Regions, counts: Array, law: Law, tolerance: float, out: Output, start: int, stop: int) -> None:
-    """Run the kernel over some rows with scratch of its own."""
-    arrays = RegionArrays(regions.kind_code, regions.side, regions.slope, regions.pivot, counts)
-    scratch = make_scratch(regions.n_goods, out.gradient.shape[0] > 0, out.covariance.shape[0] > 0)
-    _mass_rows(law, arrays, tolerance, out, scratch, start, stop)
+def _checked(regions: Regions, laws: ArrayLike, which: ArrayLike | None) -> tuple[Array, Indices | None]:
+    """Return laws (K, n) and whose is whose; kernels trust both."""
+    h = np.atleast_2d(np.ascontiguousarray(laws, dtype=np.float64))
+    if h.ndim != 2 or h.shape[1] != regions.n_goods or len(h) == 0:
+        raise InvalidArgument(f"laws must have shape (K, {regions.n_goods}); received {np.shape(laws)}")
+    if which is None:
+        if len(h) > 1:
+            raise InvalidArgument(f"which may be left out for one law only; received {len(h)}; say whose law is whose")
+        return h, None
+    law = np.asarray(which)
+    if law.shape != (len(regions),) or law.dtype.kind not in "iu" or np.any((law < 0) | (law >= len(h))):
+        raise InvalidArgument(
+            f"which must hold, for each of {len(regions)} rows, a whole number from 0 to {len(h) - 1}: its law's place"
+        )
+    return h, np.ascontiguousarray(law, dtype=np.intp)
 
 
-def _distinct(regions: Regions) -> tuple[Regions, Array]:
-    """Return the regions to integrate over and how often each occurs."""
-    merged = regions.merged()
-    return (regions, np.ones(len(regions))) if merged is None else (merged.regions, merged.counts)
+def _distinct(regions: Regions, which: Indices | None, *, by_law: bool) -> Merged:
+    """Return the rows to integrate over, each under its law; for sums rows of one law follow one another."""
+    merged = regions.merged(which)
+    if merged is not None:
+        return merged
+    law, once = np.zeros(len(regions), np.intp) if which is None else which, np.ones(len(regions))
+    if not by_law or np.all(law[1:] >= law[:-1]):
+        return Merged(regions, once, slice(None), law)
+    order = np.argsort(law, kind="stable")
+    return Merged(regions[order], once, np.argsort(order), law[order])
 
 
-def _masses(regions: Regions, law: Law, tolerance: float, *, gradient: bool, spread: bool) -> Masses:
-    """Return the masses of regions, with the work spread over threads or done in this one."""
-    count, n = len(regions), regions.n_goods
-    out = Output(np.empty(count), np.empty(count), np.empty((count if gradient else 0, n)), np.empty((0, 0)))
-    if spread:
-        for_blocks(lambda start, stop: _fill(regions, _UNCOUNTED, law, tolerance, out, start, stop), count, GROUP)
+def _runs(which: Indices, n_laws: int) -> tuple[Indices, Indices]:
+    """Return the run (m,) of each row and the law (S,) of each run.
+
+    Groups rise, and so do laws: no two runs share the sum of their numbers.
+    """
+    groups = np.arange(len(which)) // GROUP
+    run, law = groups + which, np.zeros(-(-len(which) // GROUP) + n_laws - 1, np.intp)
+    law[run] = which
+    return run, law
+
+
+def _add_by(totals: Array, places: Indices, parts: Array) -> None:
+    """Add each part to the total at its place, in order."""
+    if len(totals) == 1:  # the same, in a third of the time
+        totals[0] += parts.sum(axis=0)
     else:
-        _fill(regions, _UNCOUNTED, law, tolerance, out, 0, count)
+        np.add.at(totals, places, parts)
+
+
+class _Evaluation(NamedTuple):
+    """Found of distinct rows, and sums: log-masses by group (G,); of each run its law (S,), gradient (S, n)."""
+
+    rows: Merged
+    laws: LawConstants
+    out: Output
+    values: Array
+    run_law: Indices
+    run_gradient: Array
+
+
+def _evaluate(
+    regions: Regions,
+    laws: ArrayLike,
+    which: ArrayLike | None,
+    tolerance: float,
+    *,
+    gradient: bool = False,
+    by_law: bool = False,
+    information: bool = False,
+) -> _Evaluation:
+    """Integrate over distinct rows, a group at a time; what is wanted is the gradient of each, or sums by law."""
+    h, law = _checked(regions, laws, which)
+    constants, rows = _law_constants(h, tolerance), _distinct(regions, law, by_law=by_law)
+    count, n = len(rows.regions), regions.n_goods
+    run, run_law = _runs(rows.which, len(h)) if by_law else (rows.which, rows.which[:0])
+    values, run_gradient = np.empty(-(-count // GROUP)), np.zeros((len(run_law), n))
+    covariance = np.zeros((len(run_law) if information else 0, n, n))
+    out = Output(np.empty(count), np.empty(count), np.empty((count if gradient else 0, n)), covariance)
+
+    def group(start: int, stop: int) -> None:
+        own, part = slice(start, stop), rows.regions.rows(start, stop)
+        first, last = run[start], run[stop - 1]
+        arrays = RowArrays(
+            part.kind_code, part.side, part.slope, part.pivot, rows.which[own], rows.counts[own], run[own] - first
+        )
+        slopes = np.empty((stop - start, n)) if by_law else out.gradient[own]
+        here = Output(out.log_mass[own], out.error[own], slopes, covariance[first : last + 1])
+        _mass_rows(constants, arrays, tolerance, here, make_scratch(n, gradient or by_law, information))
+        _sample_hopeless(part, constants, arrays, here)
+        if by_law:
+            values[start // GROUP] = np.sum(arrays.repeats * here.log_mass)
+            _add_by(run_gradient[first : last + 1], arrays.run, arrays.repeats[:, None] * slopes)
+
+    for_blocks(group, count, GROUP)
+    return _Evaluation(rows, constants, out, values, run_law, run_gradient)
+
+
+def _sample_hopeless(part: Regions, laws: LawConstants, rows: RowArrays, out: Output) -> None:
+    """Sample, with a fixed seed, the rows for which neither contour would do; they are taken to teach nothing."""
     for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
-        # Neither contour would do: sampled with a fixed seed.
-        rng = np.random.default_rng(_FALLBACK_SEED)
-        sample = sampled_log_mass(regions.rows(t, t + 1), law.h, n_draws=_FALLBACK_DRAWS, rng=rng)
+        h, rng = laws.h[rows.law[t]], np.random.default_rng(_FALLBACK_SEED)
+        sample = sampled_log_mass(part.rows(t, t + 1), h, n_draws=_FALLBACK_DRAWS, rng=rng)
         # Three standard errors: an estimate of the error, not one deviation.
         out.log_mass[t], out.error[t] = min(float(sample.log_mass[0]), 0.0), 3 * float(sample.error[0])
-        if gradient:
-            out.gradient[t] = sample.mean[0] - law.mean
-    return Masses(out.log_mass, out.error, out.gradient if gradient else None)
+        if len(out.gradient) > 0:
+            out.gradient[t] = sample.mean[0] - laws.mean[rows.law[t]]
+        if len(out.covariance) > 0:
+            out.covariance[rows.run[t]] += rows.repeats[t] * np.tril(vmf_covariance(h))
 
 
-def exact_log_mass(regions: Regions, h: ArrayLike, *, gradient: bool = False, tolerance: float = 1e-10) -> Masses:
-    """Return exact log-masses at h = κμ, their error estimates and, if asked for, their gradients.
+def exact_log_mass(
+    regions: Regions,
+    laws: ArrayLike,
+    which: ArrayLike | None = None,
+    *,
+    gradient: bool = False,
+    tolerance: float = 1e-10,
+) -> Masses:
+    """Return exact log-masses, their error estimates and, if asked for, their gradients.
 
     A region that turns its back on the mean is integrated along the cut instead (see `behind`).
+
+    Parameters
+    ----------
+    laws : (n,) h = κμ of one law, or (K, n) of several.
+    which : (T,) the law of each row, by its place in `laws`; None for one law.
     """
-    law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
-    merged = regions.merged()
-    if merged is None:
-        return _masses(regions, law, tolerance, gradient=gradient, spread=True)
-    log_mass, error, slopes = _masses(merged.regions, law, tolerance, gradient=gradient, spread=True)
-    return Masses(log_mass[merged.place], error[merged.place], None if slopes is None else slopes[merged.place])
+    found = _evaluate(regions, laws, which, tolerance, gradient=gradient)
+    out, place = found.out, found.rows.place
+    return Masses(out.log_mass[place], out.error[place], out.gradient[place] if gradient else None)
+
+
+def sum_by_law(
+    regions: Regions,
+    laws: ArrayLike,
+    which: ArrayLike | None = None,
+    *,
+    information: bool = False,
+    tolerance: float = 1e-10,
+) -> LawSums:
+    """Return Σ log-mass, and for each law its gradient and, if asked for, the observed information, in one pass.
+
+    The information is Σ_t Cov(u) - Cov(u | region t). Equal regions under one law are integrated over once, and no
+    (T, n) memory is needed. Degenerate observations are not allowed. Parameters as in `exact_log_mass`.
+    """
+    found = _evaluate(regions, laws, which, tolerance, by_law=True, information=information)
+    h, rows, value = found.laws.h, found.rows, float(np.sum(found.values))
+    gradient = np.zeros_like(h)
+    _add_by(gradient, found.run_law, found.run_gradient)
+    if not information:
+        return LawSums(value, gradient, None)
+    lower = np.zeros((*h.shape, h.shape[1]))
+    _add_by(lower, found.run_law, found.out.covariance)
+    reveals = (rows.regions.kind_code != TIGHT) | np.any(rows.regions.side == ABOVE, axis=1)
+    counts = np.bincount(rows.which, rows.counts * reveals, minlength=len(h))
+    total = np.tril(lower) + np.tril(lower, -1).swapaxes(1, 2)
+    return LawSums(value, gradient, counts[:, None, None] * vmf_covariance(h) - total)
 
 
 def sum_log_mass(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> tuple[float, Array]:
-    """Return Σ log-mass and its gradient in h: what optimisers and samplers ask for, without (T, n) memory.
-
-    Equal regions are integrated over once. Partial sums over groups of 64 rows are added in order. Degenerate
-    observations are not allowed.
-    """
-    law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
-    distinct, counts = _distinct(regions)
-    n_groups = -(-len(distinct) // GROUP)
-    values, gradients = np.empty(n_groups), np.empty((n_groups, regions.n_goods))
-
-    def group(start: int, stop: int) -> None:
-        masses = _masses(distinct.rows(start, stop), law, tolerance, gradient=True, spread=False)
-        assert masses.gradient is not None
-        values[start // GROUP] = np.sum(counts[start:stop] * masses.log_mass)
-        gradients[start // GROUP] = np.sum(counts[start:stop, None] * masses.gradient, axis=0)
-
-    for_blocks(group, len(distinct), GROUP)
-    return float(np.sum(values)), np.sum(gradients, axis=0)
-
-
-class Sums(NamedTuple):
-    """Of all observations: Σ log-mass, its gradient (n,) and minus its Hessian (n, n), in h."""
-
-    value: float
-    gradient: Array
-    information: Array
+    """Return Σ log-mass and its gradient in h under one law: what optimisers and samplers ask for."""
+    sums = sum_by_law(regions, h, tolerance=tolerance)
+    return sums.value, sums.gradient[0]
 
 
 def sum_with_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Sums:
-    """Return Σ log-mass, its gradient and the observed information Σ_t Cov(u) - Cov(u | region t), in one pass."""
-    law = _law(np.ascontiguousarray(h, dtype=np.float64), tolerance)
-    distinct, counts = _distinct(regions)
-    n, n_groups = regions.n_goods, -(-len(distinct) // GROUP)
-    values, gradients, lower = np.empty(n_groups), np.empty((n_groups, n)), np.zeros((n_groups, n, n))
-
-    def group(start: int, stop: int) -> None:
-        part, often, size, k = distinct.rows(start, stop), counts[start:stop], stop - start, start // GROUP
-        out = Output(np.empty(size), np.empty(size), np.empty((size, n)), lower[k])
-        _fill(part, often, law, tolerance, out, 0, size)
-        for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
-            # Neither contour would do: such a region is sampled, and taken to teach nothing.
-            lower[k] += often[t] * np.tril(vmf_covariance(law.h))
-            sampled = _masses(part.rows(t, t + 1), law, tolerance, gradient=True, spread=False)
-            assert sampled.gradient is not None
-            out.log_mass[t], out.gradient[t] = sampled.log_mass[0], sampled.gradient[0]
-        values[k] = np.sum(often * out.log_mass)
-        gradients[k] = np.sum(often[:, None] * out.gradient, axis=0)
-
-    for_blocks(group, len(distinct), GROUP)
-    total = np.sum(lower, axis=0)
-    total = np.tril(total) + np.tril(total, -1).T
-    says_nothing = (regions.kind_code == TIGHT) & ~np.any(regions.side == ABOVE, axis=1)
-    information = np.sum(~says_nothing) * vmf_covariance(law.h) - total
-    return Sums(float(np.sum(values)), np.sum(gradients, axis=0), information)
+    """Return Σ log-mass, its gradient and the observed information under one law."""
+    sums = sum_by_law(regions, h, information=True, tolerance=tolerance)
+    assert sums.information is not None
+    return Sums(sums.value, sums.gradient[0], sums.information[0])
 
 
 def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Array:
-    """Return (n, n) minus the Hessian of Σ log-mass in h."""
+    """Return (n, n) minus the Hessian of Σ log-mass in h under one law."""
     return sum_with_information(regions, h, tolerance=tolerance).information
 
 
