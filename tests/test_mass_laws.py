@@ -160,3 +160,49 @@ def test_bad_laws_are_named(laws: np.ndarray, which: object, message: str) -> No
         exact_log_mass(regions, laws, which)  # type: ignore[arg-type]
     with pytest.raises(sp.InvalidArgument, match=message):
         sum_by_law(regions, laws, which)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def three_goods() -> sp.Regions:
+    return sp.Regions.of(sp.Observations([[1.0, 2.0, 1.5]] * 2, [2.0, 9.0], [[1.0, 0.5, 0.0], [0.0, 1.0, 1.0]]))
+
+
+def test_log_mass_takes_a_law_or_its_parameters(three_goods: sp.Regions) -> None:
+    mu, kappa = np.array([0.8, 0.0, -0.6]), 3.0
+    law = sp.VonMisesFisher(mu, kappa)
+    found = sp.log_mass(three_goods, law)
+    np.testing.assert_allclose(found, exact_log_mass(three_goods, kappa * mu).log_mass, rtol=1e-13)
+    for other in (
+        sp.log_mass(three_goods, law=law),
+        sp.log_mass(three_goods, mu, kappa),
+        sp.log_mass(three_goods, mu, concentration=kappa),
+        sp.log_mass(three_goods, mean_direction=mu.tolist(), concentration=kappa),
+        sp.log_mass(three_goods, concentration=kappa, mean_direction=mu),
+    ):
+        np.testing.assert_allclose(other, found, rtol=1e-13)  # a direction is normalised again
+    value, gradient = sp.log_mass(three_goods, law, gradient=True)
+    np.testing.assert_array_equal(value, found)
+    assert gradient.shape == (2, 3)
+    cloud = sp.log_mass(three_goods, law, method="cloud", n_draws=40_000, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(cloud, found, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((), {}, r"received no law; pass VonMisesFisher\(mean_direction, concentration\)"),
+        (([1.0, 0.0, 0.0],), {}, "received an object of type list without a concentration"),
+        ((), {"mean_direction": [1.0, 0.0, 0.0]}, "of type list without a concentration"),
+        ((), {"concentration": 2.0}, "received a concentration without a mean direction"),
+        ((sp.CorruptedUtilityLaw([1.0, 0.0, 0.0], 0.1),), {}, "received an object of type CorruptedUtilityLaw"),
+        ((sp.VonMisesFisher([1.0, 0.0, 0.0], 1.0), 2.0), {}, "received concentration too; leave it out"),
+        ((sp.VonMisesFisher([1.0, 0.0, 0.0], 1.0),), {"mean_direction": [1.0, 0.0, 0.0]}, "received mean_direction"),
+        (([1.0, 0.0, 0.0], 1.0), {"mean_direction": [1.0, 0.0, 0.0]}, "mean_direction must be given once"),
+        ((sp.VonMisesFisher([1.0, 0.0], 1.0),), {}, r"must be 3 finite numbers; received shape \(2,\)"),
+    ],
+)
+def test_half_a_law_is_refused(
+    three_goods: sp.Regions, arguments: tuple[object, ...], options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(sp.InvalidArgument, match=message):
+        sp.log_mass(three_goods, *arguments, **options)  # type: ignore[arg-type]

@@ -10,7 +10,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stochpref.checks import kind_of
 from stochpref.errors import InvalidArgument
+from stochpref.laws import VonMisesFisher
 from stochpref.loading import load
 from stochpref.mass.masses import Masses, check_direction, exact_log_mass, vmf_mean
 from stochpref.readers.folders import StoredObservations, as_observations
@@ -28,9 +30,10 @@ METHODS: Final[dict[str, str | None]] = {
 
 def log_mass(
     regions: Regions | StoredObservations | str | Path,
-    mean_direction: ArrayLike,
-    concentration: float,
+    law: VonMisesFisher | ArrayLike | None = None,
+    concentration: float | None = None,
     *,
+    mean_direction: ArrayLike | None = None,
     method: str = "exact",
     gradient: bool = False,
     tolerance: float = 1e-10,
@@ -44,7 +47,9 @@ def log_mass(
     Parameters
     ----------
     regions : T regions over n goods, n at least 2; or a folder of Parquet files with observations, read in blocks.
-    mean_direction, concentration : the law: a unit vector (n,) and κ from 0 to 1e4 and beyond.
+    law : of any concentration from 0 to 1e4 and beyond.
+    mean_direction, concentration : in place of a law, by name or as ``log_mass(regions, mean_direction,
+        concentration)``: a unit vector (n,) and κ.
     method : "exact" (quadrature, to `tolerance`), "monte_carlo" (separation of variables, an independent route with a
         standard error) or "cloud" (the paper's estimator: the share of one shared cloud of draws).
     gradient : return gradients in h = κμ too.
@@ -59,7 +64,7 @@ def log_mass(
     observations, which have probability zero. With ``full=True``, `Masses`.
     """
     source = regions if isinstance(regions, Regions) else as_observations(regions)
-    h = check_direction(mean_direction, concentration, source.n_goods)
+    h = check_direction(*_parameters(law, concentration, mean_direction), source.n_goods)
     if method not in METHODS:
         raise InvalidArgument(f"method must be one of {', '.join(METHODS)}; received {method!r}")
     if not 0 < tolerance < 1:
@@ -87,6 +92,27 @@ def log_mass(
     if full:
         return masses
     return (masses.log_mass, masses.gradient) if masses.gradient is not None else masses.log_mass
+
+
+def _parameters(law: Any, concentration: float | None, mean_direction: ArrayLike | None) -> tuple[ArrayLike, float]:
+    """Return mean direction and concentration, of a law or given one by one."""
+    if isinstance(law, VonMisesFisher):
+        if concentration is not None or mean_direction is not None:
+            extra = "concentration" if mean_direction is None else "mean_direction"
+            raise InvalidArgument(f"law says mean direction and concentration; received {extra} too; leave it out")
+        return law.mean_direction, law.concentration
+    if law is not None and mean_direction is not None:
+        raise InvalidArgument("mean_direction must be given once; received it by place and by name; leave one out")
+    direction = mean_direction if law is None else law
+    if direction is not None and concentration is not None:
+        return direction, concentration
+    received = "no law" if direction is None else f"{kind_of(direction)} without a concentration"
+    if direction is None and concentration is not None:
+        received = "a concentration without a mean direction"
+    raise InvalidArgument(
+        f"law must be a VonMisesFisher, or both its parameters; received {received}; "
+        "pass VonMisesFisher(mean_direction, concentration)"
+    )
 
 
 def _joined(blocks: list[Masses]) -> Masses:
