@@ -192,20 +192,16 @@ class HeterogeneousUtility(Estimator):
     def _draw(self, choice: Choice, plan: Plan, key: int) -> tuple[Draws, Diagnostics]:
         """Run the chosen sampler, and the one it names instead if its draws turn out unusable."""
         fingerprint = {
-            "version": __version__,
             "data": self.data_hash_,
-            "sampler": choice.sampler.name,
-            "key": key,
+            "random_state": key,
             "n_chains": self.n_chains,
-            "settings": {
-                n: as_setting(getattr(self, n)) for n in ("concentration_bounds", "degenerate", "metropolis", "engine")
-            },
+            **{n: as_setting(getattr(self, n)) for n in ("concentration_bounds", "degenerate", "metropolis", "engine")},
         }
         with ExitStack() as stack:
             stack.callback(choice.end_fn)
             report = stack.enter_context(progress(self.verbose, choice.sampler.name))
             run = run_chains(
-                choice.sampler, choice.adapt_fn(plan), fingerprint=fingerprint, report=report,
+                choice.sampler, choice.adapt_fn(plan), fingerprint=fingerprint, reason=choice.reason, report=report,
                 diagnose_fn=choice.diagnose_fn,
             )  # fmt: skip
         if choice.instead_fn is not None and run.status == "hopeless":

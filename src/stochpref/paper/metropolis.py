@@ -12,7 +12,7 @@ the same kernel is a correct sampler, if a slow one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,7 @@ class Metropolis:
     options: MetropolisOptions = MetropolisOptions()
     n_warmup: int = 0
     name: str = "metropolis"
+    revision: ClassVar[int] = 1
 
     def init(self, n_chains: int) -> MetropolisState:
         """Draw the state of every chain from the prior."""

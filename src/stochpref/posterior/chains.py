@@ -9,8 +9,6 @@ not. The first Ctrl-C lets the current step end; a second one breaks it off.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import signal
 import threading
@@ -25,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument
-from stochpref.files import made, replacing
+from stochpref.posterior.checkpoints import Checkpoint, read_checkpoint, state_in, write_checkpoint
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
 from stochpref.posterior.target import Sampler
 
@@ -101,8 +99,11 @@ class _Record:
             self.arrays[name][:, self.n] = values
         self.n += 1
 
+    def kept(self) -> dict[str, Array]:
+        return {name: values[:, : self.n] for name, values in self.arrays.items()}
+
     def draws(self) -> Draws:
-        kept = {name: values[:, : self.n] for name, values in self.arrays.items()}
+        kept = self.kept()
         return Draws(kept.pop("mu"), kept.pop("kappa"), kept)
 
 
@@ -111,6 +112,7 @@ def run_chains(
     plan: Plan,
     *,
     fingerprint: dict[str, Any],
+    reason: str = "",
     report: ReportFn | None = None,
     diagnose_fn: DiagnoseFn | None = None,
 ) -> Run:
@@ -118,7 +120,8 @@ def run_chains(
 
     Parameters
     ----------
-    fingerprint : all that decides the draws; a checkpoint made under another one is refused.
+    fingerprint : all that decides the draws beside the sampler; a checkpoint made under another one is refused.
+    reason : why this sampler; kept in the checkpoint.
     report : told of every step: draws done, draws planned, a word on what is going on.
     diagnose_fn : draws -> diagnostics, where the usual ones do not apply.
 
@@ -130,6 +133,7 @@ def run_chains(
     started = last_saved = time.monotonic()
     state, iteration, record, goal = _resume(plan, fingerprint, sampler)
     status, found = "", None
+    about = (sampler.name, sampler.revision, reason, fingerprint)
     with _interruptible() as interrupted:
         while not status:
             while record.n < goal and not interrupted.is_set() and not _is_late(plan, started):
@@ -141,7 +145,7 @@ def run_chains(
                     warming = iteration <= sampler.n_warmup
                     report(record.n, goal, f"warm-up {iteration} of {sampler.n_warmup}" if warming else "drawing")
                 if plan.checkpoint is not None and time.monotonic() - last_saved > _CHECKPOINT_SECONDS:
-                    _save(plan.checkpoint, fingerprint, state, iteration, record, goal)
+                    _save(plan.checkpoint, about, state, iteration, record, goal)
                     last_saved = time.monotonic()
             if record.n < goal:
                 status = "interrupted" if interrupted.is_set() else "max_seconds"
@@ -153,7 +157,7 @@ def run_chains(
         if status in ("enough", "hopeless"):
             plan.checkpoint.unlink(missing_ok=True)
         else:
-            _save(plan.checkpoint, fingerprint, state, iteration, record, goal)
+            _save(plan.checkpoint, about, state, iteration, record, goal)
     if record.n == 0:
         _explain_nothing(status, plan, sampler.n_warmup, iteration)
     draws = record.draws()
@@ -209,34 +213,17 @@ def _interruptible() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
 
 
-def _digest(fingerprint: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(fingerprint, sort_keys=True, default=repr).encode()).hexdigest()
-
-
-def _save(path: Path, fingerprint: dict[str, Any], state: Any, iteration: int, record: _Record, goal: int) -> None:
-    """Write the run so far; the file appears whole or not at all."""
-    kept = {f"draw.{name}": values[:, : record.n] for name, values in record.arrays.items()}
-    content = {f"state.{name}": values for name, values in state._asdict().items()} | kept
-    with made(path.parent), replacing(path) as stream:
-        np.savez(stream, fingerprint=_digest(fingerprint), iteration=iteration, n_draws=record.n, goal=goal, **content)
+def _save(
+    path: Path, about: tuple[str, int, str, dict[str, Any]], state: Any, iteration: int, record: _Record, goal: int
+) -> None:
+    write_checkpoint(path, Checkpoint(*about, iteration, record.n, goal, state._asdict(), record.kept()))
 
 
 def _resume(plan: Plan, fingerprint: dict[str, Any], sampler: Sampler) -> tuple[Any, int, _Record, int]:
     """Return state, iteration, draws and the number of draws to look at next, of a checkpoint or of a new run."""
-    path, state = plan.checkpoint, sampler.init(plan.n_chains)
-    if path is None or not path.exists():
+    state, begun = sampler.init(plan.n_chains), read_checkpoint(plan.checkpoint)
+    if begun is None:
         return state, 0, _Record(), plan.n_draws
-    try:
-        with np.load(path, allow_pickle=False) as saved:
-            content = {name: saved[name] for name in saved.files}
-    except (OSError, ValueError, EOFError) as error:
-        raise InvalidArgument(f"checkpoint {path} cannot be read: {error}; delete it to start anew") from None
-    if str(content.get("fingerprint")) != _digest(fingerprint):
-        raise InvalidArgument(
-            f"checkpoint {path} belongs to other data, settings, seed or version; delete it to start anew, or give "
-            "another file"
-        )
-    state = type(state)(**{name: content[f"state.{name}"] for name in state._fields})
-    draws = {name.removeprefix("draw."): values for name, values in content.items() if name.startswith("draw.")}
-    goal = max(int(content["goal"]), plan.n_draws)
-    return state, int(content["iteration"]), _Record(int(content["n_draws"]), draws), goal
+    assert plan.checkpoint is not None
+    state = state_in(begun, plan.checkpoint, sampler, fingerprint, state)
+    return state, begun.iteration, _Record(begun.n_draws, begun.draws), max(begun.goal, plan.n_draws)

@@ -58,11 +58,16 @@ class Sampler(Protocol):
     """What `chains` runs.
 
     name : as users spell it.
+    revision : of its ways of drawing; raised whenever a seed gives other draws than before, through the sampler itself
+        or through what it calls, since a checkpoint made earlier could not go on to the same draws.
     n_warmup : steps to discard, in which the sampler may adapt itself.
     """
 
     @property
     def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def revision(self) -> int: ...  # noqa: D102
 
     @property
     def n_warmup(self) -> int: ...  # noqa: D102

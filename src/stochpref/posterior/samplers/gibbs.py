@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,7 @@ class Gibbs:
     n_warmup: int = 300
     meridian_power: float | None = None
     name: str = "gibbs"
+    revision: ClassVar[int] = 1
 
     def init(self, n_chains: int) -> GibbsState:
         """Start each chain from its own points inside the regions and its own concentration, far apart."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -126,6 +126,7 @@ class RemoteGibbs:
     seed: int
     n_warmup: int = 300
     name: str = "gibbs"
+    revision: ClassVar[int] = 1
     run: str = field(default_factory=lambda: uuid4().hex)
 
     def init(self, n_chains: int) -> RemoteState:

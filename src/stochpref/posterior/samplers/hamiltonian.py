@@ -16,7 +16,7 @@ is mirrored in the tangent plane. Rotation with mirrors keeps |z|² + |p|², vol
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,6 +109,7 @@ class Hamiltonian:
     reference: Reference
     n_warmup: int = 200
     name: str = "hamiltonian"
+    revision: ClassVar[int] = 1
 
     def init(self, n_chains: int) -> State:
         """Return over-dispersed starts with a quarter turn a step."""

@@ -11,7 +11,7 @@ triples the effective draws.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from arviz_stats.base import array_stats
@@ -64,6 +64,7 @@ class Importance:
     degrees: float | None = None
     n_warmup: int = 0
     name: str = "importance"
+    revision: ClassVar[int] = 1
 
     def init(self, n_chains: int) -> ImportanceState:
         """Return the mode, with no weight: the first step replaces it."""

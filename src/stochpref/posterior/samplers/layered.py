@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ class Layered:
     layers: Layers
     n_warmup: int = 0
     name: str = "layered"
+    revision: ClassVar[int] = 1
 
     def init(self, n_chains: int) -> ImportanceState:
         """Return the heaviest layer's mode, with no weight: the first step replaces it."""

@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""A run on its way, in a file: what has been drawn, where the chains are, and what the run is of.
+
+A file is an .npz archive followed by its SHA-256, which is compared before anything is read: parsers meet whole
+archives only, and a bit that flipped inside a draw is found too. Nothing is ever unpickled.
+
+Draws go on only where the same sampler goes on with the same settings. The code that draws is known by the sampler's
+`revision`, not by the version of the package, most of which has no part in them; all else by a `fingerprint`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.errors import InvalidArgument
+from stochpref.files import made, replacing
+from stochpref.posterior.target import Sampler
+
+Array = NDArray[np.float64]
+
+_MARK: Final = b"\nstochpref checkpoint, sha256 "  # between the archive and its hash
+_DIGITS: Final = 64
+_FIRST_OF_0_1_0: Final = b"fingerprint.npy"  # what checkpoints of that version begin with
+
+
+class Checkpoint(NamedTuple):
+    """A run on its way.
+
+    sampler, revision, reason : what draws, which of its ways of drawing, and why it was picked.
+    fingerprint : name -> value, as JSON holds it, of all else that decides the draws.
+    iteration : steps made.
+    n_draws, goal : draws kept of each chain, and how many to look at next.
+    state : field -> array, of the sampler's state.
+    draws : name -> (chains, draws, …).
+    """
+
+    sampler: str
+    revision: int
+    reason: str
+    fingerprint: dict[str, Any]
+    iteration: int
+    n_draws: int
+    goal: int
+    state: dict[str, Array]
+    draws: dict[str, Array]
+
+
+class _Hashing(io.RawIOBase):
+    """Passes on what is written to it, and hashes it; a writer that wants to go back is told that it cannot."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self.hash = stream, hashlib.sha256()
+
+    def write(self, content: Any) -> int:
+        self.hash.update(content)
+        return self.stream.write(content)
+
+
+def as_json(fingerprint: dict[str, Any]) -> dict[str, Any]:
+    """Return a fingerprint as it comes back from a file."""
+    return dict(json.loads(json.dumps(fingerprint, default=repr)))
+
+
+def write_checkpoint(path: Path, run: Checkpoint) -> None:
+    """Write the run so far; the file appears whole or not at all."""
+    about = run._asdict() | {"fingerprint": as_json(run.fingerprint)}
+    arrays = {f"{part}.{name}": values for part in ("state", "draws") for name, values in about.pop(part).items()}
+    with made(path.parent), replacing(path) as stream:
+        hashing = _Hashing(stream)
+        np.savez(hashing, about=json.dumps(about), **arrays)
+        stream.write(_MARK + hashing.hash.hexdigest().encode())
+
+
+def read_checkpoint(path: Path | None) -> Checkpoint | None:
+    """Return the run that a file keeps; None where no file is named, or there is none yet.
+
+    Raises
+    ------
+    InvalidArgument : the file is damaged, or not a checkpoint.
+    """
+    if path is None or not path.exists():
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, str(error.strerror or error)) from None
+    size = len(content) - len(_MARK) - _DIGITS
+    if content[size:-_DIGITS] != _MARK:
+        is_old = _FIRST_OF_0_1_0 in content[: len(_FIRST_OF_0_1_0) + 64]
+        raise _unreadable(
+            path, "version 0.1.0 wrote it, which drew in other ways" if is_old else "it is cut short, or no checkpoint"
+        )
+    if hashlib.sha256(memoryview(content)[:size]).hexdigest().encode() != content[-_DIGITS:]:
+        raise _unreadable(path, "it is damaged, its content and its checksum differ")
+    try:
+        return _parse(content)
+    except Exception as error:  # whatever readers of archives, arrays and JSON raise
+        raise _unreadable(path, f"it is incomplete: {error}") from None
+
+
+def _parse(content: bytes) -> Checkpoint:
+    with np.load(io.BytesIO(content), allow_pickle=False) as saved:
+        about = json.loads(str(saved["about"]))
+        parts: dict[str, dict[str, Array]] = {"state": {}, "draws": {}}
+        for entry in saved.files:
+            part, _, name = entry.partition(".")
+            if part in parts:
+                parts[part][name] = saved[entry]
+    return Checkpoint(
+        sampler=str(about["sampler"]),
+        revision=int(about["revision"]),
+        reason=str(about["reason"]),
+        fingerprint=dict(about["fingerprint"]),
+        iteration=int(about["iteration"]),
+        n_draws=int(about["n_draws"]),
+        goal=int(about["goal"]),
+        **parts,
+    )
+
+
+def state_in(run: Checkpoint, path: Path, sampler: Sampler, fingerprint: dict[str, Any], fresh: Any) -> Any:
+    """Return the state of a sampler that goes on with a run.
+
+    Parameters
+    ----------
+    fingerprint : of the run that is to go on.
+    fresh : a state of the sampler before its first step.
+
+    Raises
+    ------
+    InvalidArgument : the run is of something else.
+    """
+    asked = as_json(fingerprint) | {"sampler": sampler.name}
+    held = run.fingerprint | {"sampler": run.sampler}
+    differing = [name for name in sorted(asked.keys() | held.keys()) if asked.get(name) != held.get(name)]
+    if differing:
+        raise InvalidArgument(
+            f"checkpoint {path} belongs to other data, settings, seed or version; what differs: "
+            f"{', '.join(differing)}; delete it to start anew, or give another file"
+        )
+    if run.revision != sampler.revision:
+        raise InvalidArgument(
+            f"checkpoint {path} belongs to another version: its draws are of revision {run.revision} of sampler "
+            f"{sampler.name!r}, this version draws by revision {sampler.revision}; delete it to start anew, or give "
+            "another file"
+        )
+    wanted = fresh._asdict()
+    is_whole = run.state.keys() == wanted.keys()
+    is_whole = is_whole and all(_is_like(run.state[name], values) for name, values in wanted.items())
+    kept = (len(fresh[0]), run.n_draws)
+    if not is_whole or any(values.shape[:2] != kept for values in run.draws.values()):
+        raise _unreadable(path, "it is incomplete: arrays are missing or of another shape")
+    return type(fresh)(**run.state)
+
+
+def _is_like(values: Array, fresh: Array) -> bool:
+    """Tell whether an array could have come of a fresh one; axes that are empty at first may grow."""
+    return (
+        values.dtype == fresh.dtype
+        and values.ndim == fresh.ndim
+        and all(wanted in (0, found) for found, wanted in zip(values.shape, fresh.shape, strict=True))
+    )
+
+
+def _unreadable(path: Path, why: str) -> InvalidArgument:
+    return InvalidArgument(f"checkpoint {path} cannot be read: {why}; delete it to start anew, or give another file")

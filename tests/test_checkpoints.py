@@ -1,0 +1,163 @@
+"""Checkpoints: runs go on to the same draws, whatever stopped them, and files that cannot be gone on with say why."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import stochpref as sp
+from stochpref.models import heterogeneous
+from stochpref.posterior.chains import Plan, Run, run_chains
+from stochpref.posterior.target import Info, keyed_generator
+from tests.test_heterogeneous_utility import market
+
+ANEW = "delete it to start anew, or give another file"
+
+
+class State(NamedTuple):
+    place: np.ndarray
+
+
+class Walk:
+    """A random walk that depends on no data."""
+
+    name, revision, n_warmup = "walk", 3, 2
+
+    def init(self, n_chains: int) -> State:
+        return State(np.zeros((n_chains, 3)))
+
+    def step(self, state: State, iteration: int) -> tuple[State, Info]:
+        moves = [keyed_generator(7, chain, iteration).standard_normal(3) for chain in range(len(state.place))]
+        return State(state.place + moves), Info({"length": np.linalg.norm(moves, axis=1)})
+
+    def parameters(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        return state.place, state.place[:, 0] ** 2
+
+
+def walk(path: Path | None = None, n_draws: int = 20, fingerprint: dict[str, Any] | None = None, **changed: Any) -> Run:
+    """Return a run that its plan stops before it has enough, so that a checkpoint stays."""
+    sampler = Walk()
+    for name, value in changed.items():
+        setattr(sampler, name, value)
+    plan = Plan(n_chains=2, n_draws=n_draws, n_effective=10**6, max_draws=n_draws, checkpoint=path)
+    return run_chains(sampler, plan, fingerprint={"data": "abc"} if fingerprint is None else fingerprint, reason="why")
+
+
+def assert_same(one: Run, two: Run) -> None:
+    for first, second in zip(one.draws[:2], two.draws[:2], strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    walk(tmp_path / "run.npz")
+    return tmp_path / "run.npz"
+
+
+def rewrite(path: Path, change_fn: Any) -> None:
+    """Change what a checkpoint holds, and make its checksum fit."""
+    with np.load(path) as saved:
+        content = {name: saved[name] for name in saved.files}
+    about = json.loads(str(content.pop("about")))
+    change_fn(about, content)
+    np.savez(path, about=json.dumps(about), **content)
+    archive = path.read_bytes()
+    path.write_bytes(archive + b"\nstochpref checkpoint, sha256 " + hashlib.sha256(archive).hexdigest().encode())
+
+
+def test_a_run_goes_on_to_the_same_draws(path: Path) -> None:
+    assert_same(walk(path, 50), walk(None, 50))
+    rewrite(path, lambda about, content: None)
+    assert_same(walk(path, 70), walk(None, 70))
+
+
+def test_a_file_altered_anywhere_is_refused(path: Path) -> None:
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    places = {0, len(whole) - 1, *rng.integers(len(whole), size=150).tolist()}
+    for place in places:
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        for content in (bytes(flipped), whole[:place], whole[:place] + whole[place + 1 :], whole + whole[:place]):
+            path.write_bytes(content)
+            if content != whole:  # appending nothing changes nothing
+                with pytest.raises(sp.InvalidArgument, match=f"run.npz cannot be read: .*; {ANEW}"):
+                    walk(path)
+    path.write_bytes(whole)
+    walk(path)
+
+
+@pytest.mark.parametrize(
+    "change_fn",
+    [
+        lambda about, content: content.pop("state.place"),
+        lambda about, content: content.update({"state.place": np.zeros((2, 4))}),
+        lambda about, content: content.update({"state.place": np.zeros((3, 3))}),
+        lambda about, content: content.update({"state.place": np.zeros((2, 3), np.int8)}),
+        lambda about, content: content.update({"state.place": np.array("a word")}),
+        lambda about, content: content.update({"state.other": np.zeros((2, 3))}),
+        lambda about, content: content.update({name: values[:, 1:] for name, values in content.items()}),
+        lambda about, content: about.pop("goal"),
+        lambda about, content: about.update(n_draws=10**9),
+        lambda about, content: about.update(n_draws=-1),
+        lambda about, content: about.update(iteration="soon"),
+        lambda about, content: about.update(fingerprint=3),
+    ],
+)
+def test_a_file_that_lacks_something_is_refused(path: Path, change_fn: Any) -> None:
+    rewrite(path, change_fn)
+    with pytest.raises(sp.InvalidArgument, match=f"run.npz cannot be read: it is incomplete.*; {ANEW}"):
+        walk(path)
+
+
+def test_what_is_no_checkpoint_is_refused(path: Path, tmp_path: Path) -> None:
+    for content, why in (
+        (b"", "cut short, or no checkpoint"),
+        (b"observation,good,price\n", "cut short, or no checkpoint"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(sp.InvalidArgument, match=why):
+            walk(path)
+    with path.open("wb") as stream:  # as version 0.1.0 wrote them
+        np.savez(stream, fingerprint="abc", iteration=22, n_draws=20, goal=20, **{"state.place": np.zeros((2, 3))})
+    with pytest.raises(sp.InvalidArgument, match=f"version 0.1.0 wrote it.*; {ANEW}"):
+        walk(path)
+    with pytest.raises(sp.InvalidArgument, match="cannot be read: Is a directory"):
+        walk(tmp_path)
+
+
+def test_another_run_is_refused(path: Path) -> None:
+    for settings, differing in (
+        ({"fingerprint": {"data": "abd"}}, "data"),
+        ({"fingerprint": {"data": "abc", "prior": "x", "engine": "jax"}}, "engine, prior"),
+        ({"fingerprint": {}}, "data"),
+        ({"name": "run"}, "sampler"),
+    ):
+        with pytest.raises(
+            sp.InvalidArgument,
+            match=f"other data, settings, seed or version; what differs: {differing}; {ANEW}",
+        ):
+            walk(path, **settings)
+
+
+def test_draws_that_changed_are_refused(path: Path) -> None:
+    with pytest.raises(sp.InvalidArgument, match="revision 3 of sampler 'walk', this version draws by revision 4"):
+        walk(path, revision=4)
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_new_version_that_draws_alike_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, path = market(3, 20), tmp_path / "run.npz"
+    model = sp.HeterogeneousUtility(sampler="gibbs", n_draws=100, checkpoint=path, random_state=0, max_seconds=1000.0)
+    with pytest.warns(sp.NotConverged, match="its time was up"):
+        model.fit(data)
+    monkeypatch.setattr(heterogeneous, "__version__", "9.9.9")
+    with pytest.warns(sp.NotConverged, match="no more draws were asked for"):
+        model.set_params(n_effective=0, max_seconds=None).fit(data)
+    assert model.status_ == "enough"
+    assert not path.exists()
