@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +13,11 @@ import pytest
 
 import stochpref as sp
 from stochpref.models import heterogeneous
+from stochpref.posterior import diagnostics
 from stochpref.posterior.chains import Plan, Run, run_chains
+from stochpref.posterior.checkpoints import read_checkpoint
 from stochpref.posterior.target import Info, keyed_generator
-from tests.test_heterogeneous_utility import market
+from tests.test_heterogeneous_utility import draws_of, market
 
 ANEW = "delete it to start anew, or give another file"
 
@@ -148,6 +151,38 @@ def test_another_run_is_refused(path: Path) -> None:
 def test_draws_that_changed_are_refused(path: Path) -> None:
     with pytest.raises(sp.InvalidArgument, match="revision 3 of sampler 'walk', this version draws by revision 4"):
         walk(path, revision=4)
+
+
+@pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    ("market_of", "came_to"), [((3, 60, 15.0, "uniform"), "hamiltonian"), ((3, 20, 20.0, "discrete"), "gibbs")]
+)
+def test_a_run_that_fell_back_goes_on_where_it_was(
+    market_of: tuple[Any, ...], came_to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnostics, "PARETO_LIMIT", -9.0)  # no weights are even enough
+    data, path = market(*market_of), tmp_path / "run.npz"
+    settings = {"concentration_bounds": (1, 200), "n_chains": 2, "n_draws": 60, "n_effective": 0, "random_state": 1}
+    seen = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        whole = sp.HeterogeneousUtility(**settings).fit(data)
+        assert (whole.sampler_, "weights were too uneven" in whole.reason_) == (came_to, True)
+        model = None
+        while model is None or model.status_ != "enough":
+            try:
+                model = sp.HeterogeneousUtility(**settings, checkpoint=path, max_seconds=400.0).fit(data)
+            except sp.InvalidArgument as error:
+                assert "warm-up" in str(error)  # noqa: PT017
+            if path.exists():
+                begun = read_checkpoint(path)
+                assert begun is not None
+                seen.add(begun.sampler)
+                assert len(seen) < 3
+    assert came_to in seen
+    assert (model.sampler_, model.reason_) == (whole.sampler_, whole.reason_)
+    for one, two in zip(draws_of(whole), draws_of(model), strict=True):
+        np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.usefixtures("clock")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from stochpref.errors import InvalidArgument
 from stochpref.loading import load
 from stochpref.posterior.chains import DiagnoseFn, Draws, Plan
+from stochpref.posterior.checkpoints import read_checkpoint
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
 from stochpref.posterior.gaussian import Reference, find_reference
 from stochpref.posterior.samplers.gibbs import Gibbs
@@ -71,7 +72,19 @@ class Choice(NamedTuple):
 
 
 def choose_sampler(name: str, target: Target, seed: int, plan: Plan, options: Any = None) -> Choice:
-    """Return the sampler of a name, or for "auto" the one whose effective draws are expected to cost least."""
+    """Return the sampler of a name, or for "auto" the one whose effective draws are expected to cost least.
+
+    A run that "auto" goes on with keeps the sampler that it has come to.
+    """
+    if name != "auto":
+        return _named(name, target, seed, plan, options)
+    begun, choice = read_checkpoint(plan.checkpoint), _cheapest(target, seed, plan)
+    if begun is None or begun.sampler not in SAMPLERS or begun.sampler == choice.sampler.name:
+        return choice
+    return _named(begun.sampler, target, seed, plan, options)._replace(reason=begun.reason)
+
+
+def _named(name: str, target: Target, seed: int, plan: Plan, options: Any) -> Choice:
     asked = "as asked"
     if name == "gibbs":
         return _gibbs(target, seed, asked)
@@ -86,9 +99,7 @@ def choose_sampler(name: str, target: Target, seed: int, plan: Plan, options: An
         return Choice(Hamiltonian(target, seed, find_reference(target)), asked)
     if name == "importance":
         return _importance(target, seed, plan, find_reference(target), asked)
-    if name == "layered":
-        return _weighted(Layered(target, seed, find_layers(target)), seed, plan, asked)
-    return _cheapest(target, seed, plan)
+    return _weighted(Layered(target, seed, find_layers(target)), seed, plan, asked)
 
 
 def _gibbs(target: Target, seed: int, reason: str) -> Choice:
