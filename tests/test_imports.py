@@ -13,6 +13,7 @@ import stochpref
 
 ORDER = [
     "errors",
+    "choices",
     "checks",
     "files",
     "loading",

@@ -24,7 +24,7 @@ def check_choice(value: object, argument: str, choices: Collection[str]) -> str:
     """
     if isinstance(value, str) and value in choices:
         return value
-    allowed = ", ".join(repr(choice) for choice in choices)
+    allowed = ", ".join(choices)
     raise InvalidArgument(f"{argument} must be one of {allowed}; received {value!r}{nearest(str(value), choices)}")
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stochpref.choices import TIES
 from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
 from stochpref.kinds import ABOVE, ABSENT, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, SLACK, TIGHT
 from stochpref.threads import compiled_reordering, for_blocks
@@ -276,8 +277,8 @@ def _row_keys(regions: Regions, law: NDArray[np.intp]) -> NDArray[np.uint64]:
 
 def check_degenerate(degenerate: str) -> str:
     """Return what to do with degenerate observations, if it is one of the two."""
-    if degenerate not in ("refuse", "drop"):
-        raise InvalidArgument(f"degenerate must be 'refuse' or 'drop'; received {degenerate!r}")
+    if degenerate not in TIES:
+        raise InvalidArgument(f"degenerate must be {' or '.join(map(repr, TIES))}; received {degenerate!r}")
     return degenerate
 
 

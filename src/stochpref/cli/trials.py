@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stochpref import __version__
+from stochpref.choices import EXHIBIT_SETTINGS
 from stochpref.cli.application import echo, exit_codes, ready_folder, split
 from stochpref.cli.reproducing import reproduce, show
 from stochpref.errors import InvalidArgument
@@ -69,10 +70,9 @@ def table1(
       stochpref reproduce table1 --observations 200,1000,5000 --method ours --out sizes/
     """  # noqa: D301
     with exit_codes():
-        from stochpref.paper.reproduce import table1 as exhibit  # noqa: PLC0415
         from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
 
-        settings = list(exhibit.SETTINGS) if setting is Setting.both else [setting.value]
+        settings = list(EXHIBIT_SETTINGS) if setting is Setting.both else [setting.value]
         cells = [
             Cell(part, law, n, size)
             for part in settings
@@ -104,11 +104,10 @@ def figure3(
     """  # noqa: D301
     with exit_codes():
         from stochpref.paper.reproduce import figure3 as exhibit  # noqa: PLC0415
-        from stochpref.paper.reproduce import table1 as numbers  # noqa: PLC0415
         from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
 
         (name,) = check_list([law], LAWS, "--law")
-        cells = [Cell(part, name, n, observations) for part in numbers.SETTINGS for n in _numbers(goods, "--goods", 2)]
+        cells = [Cell(part, name, n, observations) for part in EXHIBIT_SETTINGS for n in _numbers(goods, "--goods", 2)]
         table = _run_cells("figure3", cells, method, trials, iterations, seed, jobs, out, as_json)
         exhibit.write(out, table.cells)
         echo(f"wrote {out / 'figure3'}.png and .svg (seed {seed}, version {__version__})", err=True)

@@ -10,7 +10,7 @@ between its neighbours inside the unit ball. A negative good has only its sign r
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from stochpref.consensus.feasibility import Cell, potentials
 from stochpref.consensus.objective import Array, Mask
 from stochpref.threads import compiled
 
-CENTRES: Final = ("bayes", "chebyshev", "vertex")
 _N_SAMPLES = 400  # kept to describe the cell
 _CHUNK = 250  # sweeps whose random numbers are drawn at once
 

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.choices import MENU_LAWS
 from stochpref.design.limits import Bounds
 from stochpref.laws import MenuLaw
 from stochpref.observations import Menus
@@ -23,7 +24,6 @@ Array = NDArray[np.float64]
 
 _FLOORS: Final = (0.02, 0.1, 0.3, 1.0)  # lowest thresholds tried, in standard deviations
 _SPREADS: Final = (0.0, 0.15, 0.4, 0.8)  # how far thresholds stray from the means, in standard deviations
-_LAWS: Final = ("uniform", "discrete", "fixed")
 
 
 def balanced_menus(utilities: Array, floor: Array, spread: Array, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -58,7 +58,7 @@ def candidate_menus(bounds: Bounds, utilities: Array, n_candidates: int, rng: np
             parts.append((_withhold(prices, rng), budgets * np.exp(0.3 * rng.standard_normal(count))))
     prices = np.exp(0.5 * rng.standard_normal((left // 10, n)))
     parts.append((_withhold(prices, rng), np.sum(prices * bounds.caps, axis=1) * rng.uniform(0.7, 1.0, len(prices))))
-    for law in _LAWS:
+    for law in MENU_LAWS:
         if left >= 10:
             menus = MenuLaw(law).sample(left // 10, n, rng=rng)
             parts.append((menus.prices, menus.budgets))

@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.checks import check_choice
+from stochpref.choices import CRITERIA
 from stochpref.design.information import MenuMoments, tangent_basis
-from stochpref.errors import InvalidArgument
 
 Array = NDArray[np.float64]
 
-CRITERIA: Final = ("d", "a", "prediction")
 _RIDGE: Final = 1e-9  # of the mean eigenvalue: keeps a design that misses a direction comparable with others
 
 
@@ -37,9 +37,7 @@ class Criterion(NamedTuple):
 
 def make_criterion(name: str, laws: Array, target_moments: list[MenuMoments] | None) -> Criterion:
     """Return a criterion for K laws h (K, n); "prediction" needs the moments of target menus at each of them."""
-    if name not in CRITERIA:
-        raise InvalidArgument(f"criterion must be one of {', '.join(CRITERIA)}; received {name!r}")
-    if name == "d":
+    if check_choice(name, "criterion", CRITERIA) == "d":
         return Criterion(name, None)
     if name == "a":
         bases = [tangent_basis(h / np.linalg.norm(h)) / np.linalg.norm(h) for h in laws]

@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stochpref.checks import check_rng
+from stochpref.checks import check_choice, check_rng
+from stochpref.choices import CRITERIA
 from stochpref.design.beliefs import check_laws, good_names
 from stochpref.design.candidates import candidate_menus, plain_candidates, vary
 from stochpref.design.criteria import (
-    CRITERIA,
     Criterion,
     gradient,
     loss,
@@ -187,8 +187,7 @@ def optimal_menus(
     bounds = (limits or MenuLimits()).resolve(names)
     if n_menus < 1:
         raise InvalidArgument(f"n_menus must be one or more; received {n_menus}")
-    if criterion not in CRITERIA:
-        raise InvalidArgument(f"criterion must be one of {', '.join(CRITERIA)}; received {criterion!r}")
+    check_choice(criterion, "criterion", CRITERIA)
     effort = effort or DesignEffort()
     laws = check_laws(len(names), mean_direction, concentration, rng)
     shape = (len(laws), len(names), len(names))

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.checks import check_count, check_rng, kind_of
+from stochpref.choices import MENU_LAWS
 from stochpref.errors import InvalidArgument
 from stochpref.laws.protocol import UtilityLaw
 from stochpref.observations import Menus, Observations
 from stochpref.problems import as_problem
 
 Array = NDArray[np.float64]
-
-_MENU_LAWS = {"uniform": "i", "discrete": "ii", "fixed": "iii"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,11 @@ class MenuLaw:
 
     def __post_init__(self) -> None:
         choices = {
-            **{word: word for word in _MENU_LAWS},
-            **{numeral: word for word, numeral in _MENU_LAWS.items()},
+            **{word: word for word in MENU_LAWS},
+            **{numeral: word for word, numeral in MENU_LAWS.items()},
         }
         if not isinstance(self.name, str) or self.name not in choices:
-            listed = ", ".join(f"'{word}' (or '{numeral}')" for word, numeral in _MENU_LAWS.items())
+            listed = ", ".join(f"'{word}' (or '{numeral}')" for word, numeral in MENU_LAWS.items())
             nearest = difflib.get_close_matches(str(self.name).lower(), list(choices), n=1, cutoff=0.0)[0]
             raise InvalidArgument(f"name must be one of {listed}; received {self.name!r}; did you mean '{nearest}'?")
         object.__setattr__(self, "name", choices[self.name])

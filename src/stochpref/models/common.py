@@ -17,7 +17,7 @@ from scipy.stats import beta
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
-from stochpref.consensus.centre import CENTRES
+from stochpref.choices import CENTRES, SOLVERS
 from stochpref.consensus.certificate import find_excluders
 from stochpref.consensus.conflicts import count_conflicts
 from stochpref.consensus.explanation import Explanation, explain
@@ -42,8 +42,6 @@ from stochpref.stores.engines import connect, is_cluster
 
 Array = NDArray[np.float64]
 
-# Where a solver is not part of the core: what to load.
-SOLVERS: Final[dict[str, str | None]] = {"certified": None, "annealing": "paper.annealing:anneal"}
 _EFFORT: Final = "consensus.solving:Effort"
 _ANNEALING: Final = "paper.annealing:Annealing"
 UTILITY_FILE: Final = "utility.json"

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
 from stochpref.checks import check_rng
+from stochpref.choices import SAMPLERS
 from stochpref.demand import (
     N_SCRAMBLES,
     Demand,
@@ -35,7 +36,7 @@ from stochpref.models.shared import Estimator, check_observations, generator, pr
 from stochpref.models.storage import write_fit
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Draws, Plan, run_chains
-from stochpref.posterior.choosing import SAMPLERS, Choice, choose_sampler
+from stochpref.posterior.choosing import Choice, choose_sampler
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities
 from stochpref.posterior.diagnostics import Diagnostics
 from stochpref.posterior.locating import locate

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.choices import SAMPLERS
 from stochpref.errors import InvalidArgument
 from stochpref.loading import load
 from stochpref.posterior.chains import DiagnoseFn, Draws, Plan
@@ -34,16 +35,6 @@ from stochpref.stores.anchored import AnchoredLogLikelihood
 from stochpref.stores.cluster import ClusterParts
 
 Array = NDArray[np.float64]
-
-# The samplers that can be asked for; where one is not part of the core, what to load.
-SAMPLERS: Final[dict[str, str | None]] = {
-    "gibbs": None,
-    "importance": None,
-    "hamiltonian": None,
-    "layered": None,
-    "metropolis": "paper.metropolis:Metropolis",
-}
-
 
 _MOST_GOODS: Final = 200  # beyond which the Hessian costs more than it saves
 _FEWEST_PROPOSALS: Final = 200

@@ -20,7 +20,6 @@ Place: TypeAlias = str | float  # a column, or a constant for every row
 
 ROLES: Final = ("observation", "good", "price", "quantity", "budget", "customer", "cap")
 NUMERIC_ROLES: Final = ("price", "quantity", "budget", "cap")
-LAYOUTS: Final = ("auto", "long", "wide")
 EVERY_OTHER: Final = ("*", "")  # a prefix that matches every column not otherwise used
 
 _ADVICE: Final = {

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_choice, nearest
+from stochpref.choices import BUDGETS, LAYOUTS
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, shown
 from stochpref.observations import Menus, Observations
 from stochpref.problems import as_problem
 from stochpref.readers.delimited import table_of_text
 from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.long import draft_long
-from stochpref.readers.mapping import LAYOUTS, check_columns, find_layout, resolve_constants
+from stochpref.readers.mapping import check_columns, find_layout, resolve_constants
 from stochpref.readers.pabulib import draft_pabulib
 from stochpref.readers.tables import SUFFIXES, Table, is_path, read_bytes, suffix_of, table_of_frame, table_of_parquet
 from stochpref.readers.wide import draft_wide
@@ -30,7 +31,6 @@ logger = logging.getLogger("stochpref")
 
 _DRAFTS: Final = {"long": draft_long, "wide": draft_wide}
 _PROBLEM: Final = "divisible"  # what customers are taken to solve
-_BUDGETS: Final = ("stated", "spent", "rounded")
 
 
 class BadRow(NamedTuple):
@@ -148,7 +148,7 @@ def scan(
 
 def make_wishes(columns: Mapping[str, str | float] | None, budget: str, caps: ArrayLike) -> Wishes:
     """Return how observations are to be read, checked; parameters as `read_observations`."""
-    return Wishes(check_columns(columns), check_choice(budget, "budget", _BUDGETS), caps)
+    return Wishes(check_columns(columns), check_choice(budget, "budget", BUDGETS), caps)
 
 
 def scan_draft(draft: Draft) -> Scan:

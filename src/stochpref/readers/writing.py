@@ -22,13 +22,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from stochpref.checks import check_choice
+from stochpref.choices import LAYOUTS
 from stochpref.errors import InvalidArgument
 from stochpref.files import replacing
 from stochpref.observations import Menus, Observations
 from stochpref.problems import check_handled
 from stochpref.readers.cells import parse_number
 from stochpref.readers.folders import PART
-from stochpref.readers.mapping import LAYOUTS
 from stochpref.readers.tables import suffix_of
 
 

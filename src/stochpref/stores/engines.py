@@ -7,12 +7,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
+from stochpref.choices import ENGINES
 from stochpref.errors import InvalidArgument
 from stochpref.threads import n_threads
-
-ENGINES: Final = ("cpu", "jax", "dask")
 
 
 def check_engine(engine: Any) -> str:

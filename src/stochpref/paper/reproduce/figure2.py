@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from stochpref.choices import MENU_LAWS
 from stochpref.design.bundles import optimal_bundles
 from stochpref.laws import MenuLaw, VonMisesFisher, simulate, uniform_directions
 from stochpref.mass.masses import exact_log_mass
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 N_GOODS, TRUE_CONCENTRATION, BOUNDS = 5, 5.0, (1.0, 10.0)
-LAWS = {"uniform": "(i)", "discrete": "(ii)", "fixed": "(iii)"}
 _N_BOOTSTRAP = 500
 
 
@@ -178,9 +178,10 @@ def run(seed: int = 0, *, n_menus: int = 60, n_each: int = 14) -> list[Separatio
     rng = np.random.default_rng(seed)
     mu = uniform_directions(1, N_GOODS, rng=rng)[0]
     mu = mu if mu.max() > 0 else -mu
-    children = rng.spawn(len(LAWS))
+    children = rng.spawn(len(MENU_LAWS))
     return [
-        compute(law, mu, n_menus=n_menus, n_each=n_each, rng=child) for law, child in zip(LAWS, children, strict=True)
+        compute(law, mu, n_menus=n_menus, n_each=n_each, rng=child)
+        for law, child in zip(MENU_LAWS, children, strict=True)
     ]
 
 
@@ -227,7 +228,7 @@ def draw(found: list[Separation]) -> Figure:
         ends = np.array([0.0, one.distance.max()])
         axis.plot(ends, one.estimate[1] * ends, "k--", lw=1.2, label="least ratio of “at least”")
         axis.axhline(one.sampled_baseline, color="0.5", ls=":", lw=1.2, label="two samples of one law")
-        axis.set_title(f"Law {LAWS[one.law]}: L at most {one.estimate[0]:.3f}", fontsize=11)
+        axis.set_title(f"Law ({MENU_LAWS[one.law]}): L at most {one.estimate[0]:.3f}", fontsize=11)
         axis.set(xlabel="|θ − θ*|", xlim=(0, None))
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set(ylabel="Wasserstein distance of (x, a, b)", ylim=(0, 1.05 * max(one.above.max() for one in found)))

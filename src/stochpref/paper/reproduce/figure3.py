@@ -7,8 +7,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from stochpref.choices import EXHIBIT_SETTINGS
 from stochpref.paper.reproduce.drawing import pyplot, save
-from stochpref.paper.reproduce.table1 import PUBLISHED, SETTINGS, TableCell
+from stochpref.paper.reproduce.table1 import PUBLISHED, TableCell
 
 TITLES = {"gaussian": "Customers who differ", "corruption": "One utility, 10 % odd customers"}
 
@@ -16,7 +17,7 @@ TITLES = {"gaussian": "Customers who differ", "corruption": "One utility, 10 % o
 def write(folder: Path, table: list[TableCell]) -> None:
     """Draw the table's cells of one law and one T, a panel for each setting."""
     plt = pyplot()
-    settings = [setting for setting in SETTINGS if any(cell.setting == setting for cell in table)]
+    settings = [setting for setting in EXHIBIT_SETTINGS if any(cell.setting == setting for cell in table)]
     figure, axes = plt.subplots(1, len(settings), figsize=(4.6 * len(settings), 3.6), sharey=True, layout="constrained")
     for axis, setting in zip([axes] if len(settings) == 1 else axes, settings, strict=True):
         draw(axis, [cell for cell in table if cell.setting == setting])

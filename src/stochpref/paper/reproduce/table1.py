@@ -19,7 +19,6 @@ import numpy as np
 
 from stochpref.paper.reproduce.trials import Cell, Outcome, Task, pooled, run_trials
 
-SETTINGS: Final = ("gaussian", "corruption")
 N_GOODS_OF_REGRET: Final = 10  # at most; beyond, accuracy itself tells methods apart
 PUBLISHED: Final[dict[tuple[str, str], dict[int, float]]] = {
     ("gaussian", "i"): {3: 99.9, 5: 99.9, 10: 98.8, 25: 59.9},

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref import __version__
+from stochpref.choices import MENU_LAWS
 from stochpref.errors import InvalidArgument, StochprefError
 from stochpref.laws import CorruptedUtilityLaw, MenuLaw, VonMisesFisher, simulate, uniform_directions
 from stochpref.models import CommonUtility, HeterogeneousUtility
@@ -33,7 +34,7 @@ from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
 
-LAWS: Final = {"i": "uniform", "ii": "discrete", "iii": "fixed"}
+LAWS: Final = {numeral: name for name, numeral in MENU_LAWS.items()}
 BOUNDS: Final = (1.0, 10.0)  # of κ in the paper's experiments
 CORRUPTION: Final = 0.1
 N_SCORED: Final = 2000  # new menus, or new customers, that an estimate is scored on

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""The names that options take, a table for each; where a name is loaded on use, the table says what: ``module:name``.
+
+Nothing is imported here, so that the command line can list what there is without loading any of it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LAYOUTS: Final = ("auto", "long", "wide")  # of tables
+BUDGETS: Final = ("stated", "spent", "rounded")  # where they come from
+MENU_LAWS: Final = {"uniform": "i", "discrete": "ii", "fixed": "iii"}  # and what the paper calls them
+
+MODELS: Final = {
+    "heterogeneous": "models.heterogeneous:HeterogeneousUtility",
+    "common": "models.common:CommonUtility",
+}
+TIES: Final = ("refuse", "drop")  # what to do with observations that only exact ties explain
+ENGINES: Final = ("cpu", "jax", "dask")
+# None: part of the core.
+SAMPLERS: Final[dict[str, str | None]] = {
+    "gibbs": None,
+    "importance": None,
+    "layered": None,
+    "hamiltonian": None,
+    "metropolis": "paper.metropolis:Metropolis",
+}
+SOLVERS: Final[dict[str, str | None]] = {"certified": None, "annealing": "paper.annealing:anneal"}
+CENTRES: Final = ("bayes", "chebyshev", "vertex")  # which of the utilities that explain most
+CRITERIA: Final = ("d", "a", "prediction")  # what designs are best for
+
+EXHIBIT_SETTINGS: Final = ("gaussian", "corruption")  # halves of the paper's table
+EXHIBIT_METHODS: Final = ("paper", "ours")
