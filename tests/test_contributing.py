@@ -1,0 +1,72 @@
+"""What CONTRIBUTING shows works as it stands: its blocks of code are put where they say, and run."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import stochpref as sp
+from stochpref.problems import as_problem
+from tests.contracts import check_law, check_problem
+
+TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.fixture
+def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package with the files and the lines that CONTRIBUTING adds to it."""
+    files = []
+    for block in BLOCKS:
+        place = re.match(r"# src/stochpref/(\w+)/(\w+)\.py(?:, in (\w+))?\n", block)
+        if place is None:
+            continue
+        package, table = import_module(f"stochpref.{place[1]}"), place[3]
+        if table:
+            lines = ast.literal_eval("{" + block[place.end() :] + "}")
+            monkeypatch.setattr(package, table, getattr(package, table) | lines)
+        else:
+            (tmp_path / place[1]).mkdir()
+            (tmp_path / place[1] / f"{place[2]}.py").write_text(block)
+            monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path / place[1])])
+            files.append((package, place[2]))
+    assert len(files) == 2
+    yield
+    for package, name in files:
+        sys.modules.pop(f"{package.__name__}.{name}", None)
+        vars(package).pop(name, None)
+
+
+def test_a_file_and_a_line_make_a_problem_and_a_law(added: None) -> None:
+    example = next(block for block in BLOCKS if block.startswith("import numpy"))
+    output = re.search(re.escape(example) + r"```\n\n```\n(.*?)```", TEXT, re.DOTALL)
+    assert output is not None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(example, {})
+    assert printed.getvalue() == output[1]
+
+
+def test_they_keep_the_contracts(added: None) -> None:
+    check_problem(as_problem("few"))
+    from stochpref.laws import Eager  # noqa: PLC0415
+
+    check_law(Eager(4))
+    with pytest.raises(sp.InvalidObservations, match=r"whole or not at all.*0\.5 for good 0.*problem='divisible'"):
+        sp.Observations([[1.0, 1.0]], [2.0], [[0.5, 1.0]], problem="few")
+    with pytest.raises(sp.InvalidArgument, match="cannot handle problem 'few'; it handles 'divisible'"):
+        sp.HeterogeneousUtility().fit(sp.Observations([[1.0, 1.0]], [2.0], [[0.0, 1.0]], problem="few"))
+
+
+def test_nothing_stays_behind() -> None:
+    assert "stochpref.problems.few" not in sys.modules
+    with pytest.raises(sp.InvalidArgument, match="problem must be one of 'divisible'"):
+        as_problem("few")
