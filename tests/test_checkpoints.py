@@ -16,6 +16,7 @@ from stochpref.models import heterogeneous
 from stochpref.posterior import diagnostics
 from stochpref.posterior.chains import Plan, Run, run_chains
 from stochpref.posterior.checkpoints import read_checkpoint
+from stochpref.posterior.prior import PriorFn
 from stochpref.posterior.target import Info, keyed_generator
 from tests.test_heterogeneous_utility import draws_of, market
 
@@ -196,3 +197,32 @@ def test_a_new_version_that_draws_alike_goes_on(tmp_path: Path, monkeypatch: pyt
         model.set_params(n_effective=0, max_seconds=None).fit(data)
     assert model.status_ == "enough"
     assert not path.exists()
+
+
+@pytest.mark.usefixtures("clock")
+def test_another_prior_is_refused(tmp_path: Path) -> None:
+    data, path = market(3, 20), tmp_path / "run.npz"
+
+    def begin(prior: PriorFn | None) -> None:
+        model = sp.HeterogeneousUtility(
+            (0, 50), "gibbs", 1, 100, random_state=0, prior=prior, checkpoint=path, max_seconds=1000.0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model.fit(data)
+
+    begin(lambda mu, kappa: 3.0 * float(mu[0]) - 0.1 * kappa)
+    begin(lambda direction, c: 3.0 * float(direction[0]) - c / 10.0)  # of other words, but the same
+    others: list[PriorFn | None] = [
+        None,
+        lambda mu, kappa: 3.0 * float(mu[1]) - 0.1 * kappa,
+        lambda mu, kappa: 3.0 * float(mu[0]) - 0.1 * kappa if kappa < 49.9 else -np.inf,
+        lambda mu, kappa: 3.0 * float(mu[0]) - 0.1001 * kappa,
+    ]
+    for other in others:
+        with pytest.raises(sp.InvalidArgument, match=f"what differs: prior; {ANEW}"):
+            begin(other)
+    path.unlink()
+    begin(None)
+    with pytest.raises(sp.InvalidArgument, match="what differs: prior"):
+        begin(others[1])

@@ -86,7 +86,8 @@ class HeterogeneousUtility(Estimator):
     prior : None for the uniform prior, or a function of μ (n,) and κ that returns a log-density with respect to dμ dκ,
         up to a constant, within the bounds.
     checkpoint : a file to keep the run in until it is done; a fit that finds one made with the same data, settings and
-        seed resumes from it and gives the same draws as if it had not stopped.
+        seed resumes from it and gives the same draws as if it had not stopped. A prior counts as the same if it has the
+        same values at 1,000 points.
     degenerate : "refuse" observations that only exact ties could explain, or "drop" them.
     metropolis : a `MetropolisOptions` for the paper's algorithm, None for the default.
     engine : "cpu"; "jax" to sum the likelihood on a GPU for "importance", "layered" and "hamiltonian" ("auto" picks);
@@ -181,7 +182,8 @@ class HeterogeneousUtility(Estimator):
             self.n_observations_, self.n_dropped_ = located.n_observations, located.n_dropped
             self.data_hash_, self.likelihood_error_ = located.data_hash, located.likelihood_error
             choice = choose_sampler(self.sampler, located.target, key, plan, self.metropolis)
-            draws, found = self._draw(choice, plan, key)
+            fingerprint = {} if plan.checkpoint is None else self._fingerprint(key, prior)
+            draws, found = self._draw(choice, plan, fingerprint)
         seed = -1 if self.seed_ is None else self.seed_
         attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}
         self.posterior_ = as_tree(draws, located.shown, attributes)
@@ -190,14 +192,18 @@ class HeterogeneousUtility(Estimator):
         self._warn()
         return self
 
-    def _draw(self, choice: Choice, plan: Plan, key: int) -> tuple[Draws, Diagnostics]:
-        """Run the chosen sampler, and the one it names instead if its draws turn out unusable."""
-        fingerprint = {
+    def _fingerprint(self, key: int, prior: Prior) -> dict[str, Any]:
+        """Return all that decides the draws of a sampler."""
+        settings = ("n_chains", "concentration_bounds", "degenerate", "metropolis", "engine")
+        return {
             "data": self.data_hash_,
             "random_state": key,
-            "n_chains": self.n_chains,
-            **{n: as_setting(getattr(self, n)) for n in ("concentration_bounds", "degenerate", "metropolis", "engine")},
+            "prior": prior.fingerprint(len(self.goods_)),
+            **{name: as_setting(getattr(self, name)) for name in settings},
         }
+
+    def _draw(self, choice: Choice, plan: Plan, fingerprint: dict[str, Any]) -> tuple[Draws, Diagnostics]:
+        """Run the chosen sampler, and the one it names instead if its draws turn out unusable."""
         with ExitStack() as stack:
             stack.callback(choice.end_fn)
             report = stack.enter_context(progress(self.verbose, choice.sampler.name))
@@ -206,7 +212,7 @@ class HeterogeneousUtility(Estimator):
                 diagnose_fn=choice.diagnose_fn,
             )  # fmt: skip
         if choice.instead_fn is not None and run.status == "hopeless":
-            return self._draw(choice.instead_fn(run.diagnostics), plan, key)
+            return self._draw(choice.instead_fn(run.diagnostics), plan, fingerprint)
         self.sampler_, self.reason_ = choice.sampler.name, choice.reason
         self.status_, self.seconds_ = run.status, run.seconds
         return choice.finish_fn(run.draws), run.diagnostics

@@ -8,18 +8,22 @@ falls as |h|^{1-n}, singular at the origin.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument
+from stochpref.laws import uniform_directions
 
 Array = NDArray[np.float64]
 PriorFn = Callable[[Array, float], float]
 
 BOUND_PER_GOOD = 20.0  # κ = 20 n keeps customers within about 13° of each other, goods apart
+_PROBES: Final = 1000  # points at which a function is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,20 @@ class Prior:
                 f"concentration_bounds must satisfy 0 <= lower < upper < inf; received ({lower:g}, {upper:g})"
             )
         return cls(lower, upper, log_density_fn)
+
+    def fingerprint(self, n_goods: int) -> str | None:
+        """Return what tells a function of the user's from others; None for the uniform prior.
+
+        A function cannot be hashed: the same text may mean other things, other texts the same. Its values can, at many
+        points spread over all κ. Two priors that differ nowhere but between those points are taken for one.
+        """
+        if self.log_density_fn is None:
+            return None
+        share = (np.arange(_PROBES) + 0.5) / _PROBES
+        directions = uniform_directions(_PROBES, n_goods, rng=np.random.default_rng(0))
+        values = self.log_density(directions, self.lower + share * (self.upper - self.lower))
+        # Nine digits: another machine may round the last ones otherwise.
+        return hashlib.sha256(" ".join(f"{value:.9g}" for value in values).encode()).hexdigest()
 
     def log_density(self, mean_direction: Array, concentration: Array) -> Array:
         """Return (k,) log-densities in dμ dκ of (k, n) directions and (k,) concentrations; -inf outside."""
