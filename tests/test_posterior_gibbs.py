@@ -10,9 +10,9 @@ import stochpref as sp
 from stochpref.bessel import log_normaliser, mean_resultant_length
 from stochpref.kinds import PIVOT, SLACK, TIGHT
 from stochpref.laws import uniform_directions
-from stochpref.mass.masses import exact_log_mass, observed_information, vmf_covariance
+from stochpref.mass.masses import exact_log_mass, observed_information, vmf_covariance, vmf_mean
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.samplers.gibbs import Gibbs, GibbsState
+from stochpref.posterior.samplers.gibbs import Gibbs, GibbsState, Span, sweep
 from stochpref.posterior.samplers.gibbs_law import draw_laws
 from stochpref.posterior.samplers.streams import start_stream, uniform
 from stochpref.posterior.target import Target, keyed_generator
@@ -83,6 +83,44 @@ def test_a_dropped_meridian_factor_is_seen_by_that_test() -> None:
     exact = exact_log_mass(regions, h, gradient=True).gradient + mean_resultant_length(10, 6.0) * h / 6.0
     error = means.std(axis=0, ddof=1) / np.sqrt(20)
     assert np.abs((means.mean(axis=0) - exact) / error).max() > 20
+
+
+def latents_under(
+    regions: Regions, laws: np.ndarray, which: np.ndarray | None, n_sweeps: int, copies: int, burn: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return latents (copies, T, n) after sweeps under the same laws in every chain, and their mean since the burn."""
+    latents = Gibbs(Target(regions, PRIOR), seed=5).init(copies).latents
+    total = np.zeros_like(latents)
+    for iteration in range(burn + n_sweeps):
+        sums = sweep(regions, latents, np.tile(laws, (copies, 1, 1)), Span(0, len(regions)), 5, iteration, which)
+        assert sums.shape == (copies, -(-len(regions) // GROUP), regions.n_goods)
+        if iteration >= burn:
+            total += latents
+    return latents, total / n_sweeps
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_equal_laws_give_the_draws_of_one_law(n: int) -> None:
+    """Bit for bit: pairs are drawn for a chain, not for a law."""
+    regions = regions_of(n, "discrete", size=150, absent=True, seed=3)
+    h = 4.0 * uniform_directions(1, n, rng=np.random.default_rng(1))
+    alone, _ = latents_under(regions, h, None, 6, 2)
+    for count in (3, 150):
+        which = np.random.default_rng(0).integers(count, size=150)
+        several, _ = latents_under(regions, np.tile(h, (count, 1)), which, 6, 2)
+        np.testing.assert_array_equal(several, alone)
+
+
+@pytest.mark.parametrize("law", ["uniform", "discrete", "fixed"])
+def test_sweeps_keep_the_exact_conditional_mean_under_two_laws(law: str) -> None:
+    regions, n = regions_of(4, law, seed=7, absent=True), 4
+    laws = np.array([[3.0], [7.0]]) * uniform_directions(2, n, rng=np.random.default_rng(2))
+    which = np.arange(len(regions)) % 2
+    _, means = latents_under(regions, laws, which, 800, 20, burn=50)
+    exact = exact_log_mass(regions, laws, which, gradient=True).gradient + vmf_mean(laws)[which]
+    error = means.std(axis=0, ddof=1) / np.sqrt(20)
+    assert error.max() < 0.03  # the other law moves means by 0.1 and more
+    assert np.abs((means.mean(axis=0) - exact) / np.maximum(error, 1e-9)).max() < 6.5
 
 
 @pytest.mark.parametrize("law", ["uniform", "discrete", "fixed"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +86,8 @@ class Gibbs:
     def sweep(self, state: GibbsState, iteration: int) -> Array:
         """Move the latents of all chains in place; return their sums (chains, n)."""
         laws = state.concentration[:, None] * state.mean_direction
-        where = Rows(0, len(self.target.regions), self.meridian_power)
-        return sweep(self.target.regions, state.latents, laws, where, self.seed, iteration).sum(axis=1)
+        span = Span(0, len(self.target.regions), self.meridian_power)
+        return sweep(self.target.regions, state.latents, laws[:, None], span, self.seed, iteration).sum(axis=1)
 
 
 class Laws(NamedTuple):
@@ -97,7 +97,7 @@ class Laws(NamedTuple):
     concentration: Array
 
 
-class Rows(NamedTuple):
+class Span(NamedTuple):
     """Which rows of all observations a sweep is about.
 
     first, total : the place of the first, and the number of all.
@@ -116,19 +116,42 @@ def start_law(prior: Prior, n_goods: int, rng: np.random.Generator) -> tuple[Arr
     return direction, float(rng.uniform(prior.lower, highest))
 
 
-def sweep(regions: Regions, latents: Array, laws: Array, rows: Rows, seed: int, iteration: int) -> Array:
-    """Move latents (chains, T, n) in place under laws h (chains, n); return sums of groups (chains, groups, n)."""
+def sweep(
+    regions: Regions,
+    latents: Array,
+    laws: Array,
+    span: Span,
+    seed: int,
+    iteration: int,
+    which: NDArray[np.intp] | None = None,
+) -> Array:
+    """Move latents (chains, T, n) in place; return sums of groups (chains, groups, n).
+
+    Parameters
+    ----------
+    laws : (chains, K, n) h = κμ.
+    span : which rows of all these are.
+    which : (T,) the law of each row, by its place among the K of a chain; None for one law.
+    """
     n_chains, n_rows, n = latents.shape
     n_groups = -(-n_rows // GROUP)
     sums = np.empty((n_chains, n_groups, n))
     arrays = (regions.kind_code, regions.side, regions.slope, regions.pivot)
-    power = n - 2.0 if rows.meridian_power is None else rows.meridian_power
-    sweeps = []
-    for chain in range(n_chains):
-        key = (np.uint64(seed & (2**64 - 1)), chain, iteration)
-        h = np.ascontiguousarray(laws[chain])
-        pairs = draw_pairs(h, rows.total, key)
-        sweeps.append(partial(sweep_rows, arrays, h, pairs, power, key, rows.first, latents[chain], sums[chain]))
+    power = n - 2.0 if span.meridian_power is None else span.meridian_power
+    own = np.zeros(n_rows, np.intp) if which is None else which
+    sweeps: list[Any] = [None] * n_chains
+
+    def prepare(start: int, stop: int) -> None:
+        for chain in range(start, stop):
+            key = (np.uint64(seed & (2**64 - 1)), chain, iteration)
+            h = np.ascontiguousarray(laws[chain])
+            pairs = draw_pairs(h, span.total, key)
+            sweeps[chain] = partial(
+                sweep_rows, arrays, h, own, pairs, power, key, span.first, latents[chain], sums[chain]
+            )
+
+    # Pairs of one law take no time, those of thousands do.
+    for_blocks(prepare, n_chains, n_chains if which is None else 1)
 
     def block(start: int, stop: int) -> None:
         chain, first_group = divmod(start, n_blocks)

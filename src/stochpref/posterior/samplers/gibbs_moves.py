@@ -33,7 +33,7 @@ class Pairs(NamedTuple):
     """What all observations of a chain share in one sweep.
 
     order : (n,) goods; consecutive ones are paired, an odd one out rests.
-    angle, length : (n // 2,) polar form of (h_i, h_j) of each pair.
+    angle, length : (K, n // 2) polar form of (h_i, h_j) of each pair, law by law.
     """
 
     order: NDArray[np.int64]
@@ -42,19 +42,20 @@ class Pairs(NamedTuple):
 
 
 @compiled
-def draw_pairs(h: Array, n_rows: int, key: tuple[np.uint64, int, int]) -> Pairs:
-    """Pair goods at random for one sweep of one chain."""
-    n = h.shape[0]
+def draw_pairs(laws: Array, n_rows: int, key: tuple[np.uint64, int, int]) -> Pairs:
+    """Pair goods at random for one sweep of one chain with laws h (K, n)."""
+    n_laws, n = laws.shape
     stream = np.empty(2, np.uint64)
     start_stream(stream, key[0], key[1], key[2], n_rows + 1)  # rows to T - 1 are observations', row T the law's
     order = np.arange(n)
     for i in range(n - 1, 0, -1):
         j = int(uniform(stream) * (i + 1))
         order[i], order[j] = order[j], order[i]
-    angle, length = np.empty(n // 2), np.empty(n // 2)
-    for k in range(n // 2):
-        first, second = h[order[2 * k]], h[order[2 * k + 1]]
-        angle[k], length[k] = math.atan2(second, first), math.hypot(first, second)
+    angle, length = np.empty((n_laws, n // 2)), np.empty((n_laws, n // 2))
+    for law in range(n_laws):
+        for k in range(n // 2):
+            first, second = laws[law, order[2 * k]], laws[law, order[2 * k + 1]]
+            angle[law, k], length[law, k] = math.atan2(second, first), math.hypot(first, second)
     return Pairs(order, angle, length)
 
 
@@ -166,13 +167,13 @@ def _tie(side_i: int, side_j: int, slope_i: float, slope_j: float) -> tuple[floa
 
 @inlined
 def _turn_pairs(
-    u: Array, kind: int, side: NDArray[np.int8], slope: Array, pivot: int, pairs: Pairs, stream: Stream
+    u: Array, kind: int, side: NDArray[np.int8], slope: Array, pivot: int, pairs: Pairs, law: int, stream: Stream
 ) -> None:
     shadow = u[pivot] / slope[pivot] if kind == PIVOT else 0.0
     low, high = np.inf, 0.0
     if kind == TIGHT:
         low, high = _extremes(u, side, slope, -1, -1)
-    for p in range(pairs.angle.shape[0]):
+    for p in range(pairs.angle.shape[1]):
         i, j = pairs.order[2 * p], pairs.order[2 * p + 1]
         tie = (0.0, 0.0)
         if kind == TIGHT:
@@ -182,7 +183,7 @@ def _turn_pairs(
                 ceiling, floor = _extremes(u, side, slope, i, j)
             tie = _tie(side[i], side[j], slope[i], slope[j])
             bounds = _bounds(side[i], slope[i], floor, ceiling) + _bounds(side[j], slope[j], floor, ceiling)
-            _turn_pair(u, i, j, bounds, tie, pairs.angle[p], pairs.length[p], stream)
+            _turn_pair(u, i, j, bounds, tie, pairs.angle[law, p], pairs.length[law, p], stream)
             low, high = ceiling, floor
             for k in (i, j):
                 if side[k] == ABOVE:
@@ -197,11 +198,11 @@ def _turn_pairs(
             sign = float(side[other]) if side[other] != ABSENT else 0.0
             mine, theirs = -sign / slope[pivot], sign / slope[other]
             bounds, tie = (own + free, (mine, theirs)) if i == pivot else (free + own, (theirs, mine))
-            _turn_pair(u, i, j, bounds, tie, pairs.angle[p], pairs.length[p], stream)
+            _turn_pair(u, i, j, bounds, tie, pairs.angle[law, p], pairs.length[law, p], stream)
             shadow = u[pivot] / slope[pivot]
         else:
             bounds = _bounds(side[i], slope[i], shadow, shadow) + _bounds(side[j], slope[j], shadow, shadow)
-            _turn_pair(u, i, j, bounds, tie, pairs.angle[p], pairs.length[p], stream)
+            _turn_pair(u, i, j, bounds, tie, pairs.angle[law, p], pairs.length[law, p], stream)
 
 
 @inlined
@@ -278,7 +279,8 @@ def _turn_blocks(u: Array, h: Array, side: NDArray[np.int8], slope: Array, strea
 @compiled
 def sweep_rows(
     regions: tuple[NDArray[np.int8], NDArray[np.int8], Array, NDArray[np.int32]],
-    h: Array,
+    laws: Array,
+    which: NDArray[np.intp],
     pairs: Pairs,
     meridian_power: float,
     key: tuple[np.uint64, int, int],
@@ -293,7 +295,7 @@ def sweep_rows(
     Parameters
     ----------
     regions : kinds (T,), sides (T, n), slopes (T, n), pivots (T,).
-    h : (n,) κμ.
+    laws, which : h = κμ (K, n) of the laws, and which of them each row has (T,).
     meridian_power : n - 2, the exponent of sin θ.
     key : seed, chain, iteration.
     first_row : the place of these rows among all, which their random numbers go by.
@@ -306,9 +308,9 @@ def sweep_rows(
     for group in range(start, stop):
         sums[group] = 0.0
         for t in range(group * GROUP, min((group + 1) * GROUP, n_rows)):
-            u, kind = latents[t], kinds[t]
+            u, kind, h = latents[t], kinds[t], laws[which[t]]
             start_stream(stream, key[0], key[1], key[2], first_row + t)
-            _turn_pairs(u, kind, sides[t], slopes[t], pivots[t], pairs, stream)
+            _turn_pairs(u, kind, sides[t], slopes[t], pivots[t], pairs, which[t], stream)
             if kind in (PIVOT, TIGHT):
                 _turn_meridian(u, h, kind, sides[t], slopes[t], pivots[t], meridian_power, stream)
             if kind == TIGHT:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.samplers.gibbs import Laws, Rows, next_laws, start_law, sweep
+from stochpref.posterior.samplers.gibbs import Laws, Span, next_laws, start_law, sweep
 from stochpref.posterior.target import Info, keyed_generator
 from stochpref.regions import Regions
 from stochpref.stores.cluster import ClusterParts
@@ -71,11 +71,11 @@ def sweep_part(regions: Regions, place: Place, first_sweep: int, laws: Array) ->
     if known.n_sweeps < first_sweep:
         _kept[key] = known
         return known.n_sweeps
-    rows = Rows(place.first, place.total)
+    span = Span(place.first, place.total)
     sums = np.empty(0)
     n_sweeps = first_sweep + laws.shape[1]
     for k in range(known.n_sweeps, n_sweeps):
-        sums = sweep(regions, known.values, laws[:, k - first_sweep], rows, place.seed, k)
+        sums = sweep(regions, known.values, laws[:, [k - first_sweep]], span, place.seed, k)
     _kept[key] = _Latents(n_sweeps, known.values)
     _drop(place.run, n_sweeps - 1)
     return sums
