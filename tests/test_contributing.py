@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import stochpref as sp
+from stochpref import choices
 from stochpref.problems import as_problem
 from tests.contracts import check_law, check_problem
 
@@ -26,14 +27,11 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package with the files and the lines that CONTRIBUTING adds to it."""
     files = []
     for block in BLOCKS:
-        place = re.match(r"# src/stochpref/(\w+)/(\w+)\.py(?:, in (\w+))?\n", block)
-        if place is None:
-            continue
-        package, table = import_module(f"stochpref.{place[1]}"), place[3]
-        if table:
-            lines = ast.literal_eval("{" + block[place.end() :] + "}")
-            monkeypatch.setattr(package, table, getattr(package, table) | lines)
-        else:
+        if table := re.match(r"# src/stochpref/choices\.py, in (\w+)\n", block):
+            for name, value in ast.literal_eval("{" + block[table.end() :] + "}").items():
+                monkeypatch.setitem(getattr(choices, table[1]), name, value)
+        elif place := re.match(r"# src/stochpref/(\w+)/(\w+)\.py\n", block):
+            package = import_module(f"stochpref.{place[1]}")
             (tmp_path / place[1]).mkdir()
             (tmp_path / place[1] / f"{place[2]}.py").write_text(block)
             monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path / place[1])])
@@ -68,5 +66,5 @@ def test_they_keep_the_contracts(added: None) -> None:
 
 def test_nothing_stays_behind() -> None:
     assert "stochpref.problems.few" not in sys.modules
-    with pytest.raises(sp.InvalidArgument, match="problem must be one of 'divisible'"):
+    with pytest.raises(sp.InvalidArgument, match="problem must be one of divisible"):
         as_problem("few")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref import laws, problems
-from stochpref.problems import PROBLEMS, Divisible, Problem, as_problem, check_handled
+from stochpref import choices, laws, problems
+from stochpref.problems import Divisible, Problem, as_problem, check_handled
 from stochpref.stores.disk import data_hash
 from tests.contracts import assert_same, check_law, check_problem
 
@@ -23,7 +23,7 @@ LAWS: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", choices.PROBLEMS)
 def test_every_problem_keeps_the_contract(name: str) -> None:
     problem = SETTINGS[name]() if name in SETTINGS else as_problem(name)
     assert problem.name == name
@@ -31,7 +31,7 @@ def test_every_problem_keeps_the_contract(name: str) -> None:
     check_problem(problem)
 
 
-@pytest.mark.parametrize("name", laws.LAWS)
+@pytest.mark.parametrize("name", choices.LAWS)
 def test_every_law_keeps_the_contract(name: str) -> None:
     law = LAWS[name]()
     assert getattr(laws, type(law).__name__) is type(law)
@@ -60,7 +60,7 @@ class Half(Divisible):
 
 @pytest.fixture
 def half(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PROBLEMS, "half", "problems.half:Half")
+    monkeypatch.setitem(choices.PROBLEMS, "half", "problems.half:Half")
     monkeypatch.setitem(sys.modules, "stochpref.problems.half", sys.modules[__name__])
 
 
@@ -84,7 +84,7 @@ def test_problems_are_given_by_name_or_as_objects(half: None) -> None:
     assert records().menus.problem == Divisible()
     assert sp.Menus([[1.0]], [1.0]).problem is None
     for wrong, message in (
-        ("divisable", r"problem must be one of 'divisible', 'half'; received 'divisable'; the nearest is 'divisible'"),
+        ("divisable", r"problem must be one of divisible, half; received 'divisable'; the nearest is 'divisible'"),
         (Divisible, r"or an object of stochpref\.problems; received <class .*pass problem='divisible', say"),
         (None, "received None"),
     ):

@@ -13,6 +13,13 @@ LAYOUTS: Final = ("auto", "long", "wide")  # of tables
 BUDGETS: Final = ("stated", "spent", "rounded")  # where they come from
 MENU_LAWS: Final = {"uniform": "i", "discrete": "ii", "fixed": "iii"}  # and what the paper calls them
 
+PROBLEMS: Final = {
+    "divisible": "problems.divisible:Divisible",
+}
+LAWS: Final = {
+    "corrupted": "laws.corrupted:CorruptedUtilityLaw",
+    "von_mises_fisher": "laws.von_mises_fisher:VonMisesFisher",
+}
 MODELS: Final = {
     "heterogeneous": "models.heterogeneous:HeterogeneousUtility",
     "common": "models.common:CommonUtility",

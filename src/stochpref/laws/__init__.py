@@ -4,14 +4,15 @@
 
 A utility law has ``n_goods`` and ``sample(size, *, rng)``, one unit vector a row: `VonMisesFisher` for
 customers who differ around a mean direction, `CorruptedUtilityLaw` for one common utility with some odd
-customers. It is a file here and a line in `LAWS`. `MenuLaw` holds the three laws of prices and budgets of the paper's
-experiments.
+customers. It is a file here and a line in `choices.LAWS`. `MenuLaw` holds the three laws of prices and budgets of
+the paper's experiments.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from stochpref.choices import LAWS
 from stochpref.laws.menus import MenuLaw as MenuLaw
 from stochpref.laws.menus import simulate as simulate
 from stochpref.laws.protocol import UtilityLaw as UtilityLaw
@@ -21,11 +22,6 @@ from stochpref.loading import exported
 if TYPE_CHECKING:
     from stochpref.laws.corrupted import CorruptedUtilityLaw as CorruptedUtilityLaw
     from stochpref.laws.von_mises_fisher import VonMisesFisher as VonMisesFisher
-
-LAWS: Final = {
-    "corrupted": "laws.corrupted:CorruptedUtilityLaw",
-    "von_mises_fisher": "laws.von_mises_fisher:VonMisesFisher",
-}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: MIT
 """What customers solve: what turns a utility and a menu into a bundle, and a bundle into a region.
 
-A problem is a file here and a line in `PROBLEMS`: `Menus` and `Observations` carry it by that name or as an object.
+A problem is a file here and a line in `choices.PROBLEMS`: `Menus` and `Observations` carry it by that name or as an
+object.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.checks import check_choice
+from stochpref.choices import PROBLEMS
 from stochpref.errors import InvalidArgument
 from stochpref.loading import exported, load
 from stochpref.problems.protocol import Problem as Problem
@@ -20,10 +22,6 @@ from stochpref.problems.protocol import check_handled as check_handled
 
 if TYPE_CHECKING:
     from stochpref.problems.divisible import Divisible as Divisible
-
-PROBLEMS: Final = {
-    "divisible": "problems.divisible:Divisible",
-}
 
 
 def __getattr__(name: str) -> Any:
@@ -37,7 +35,7 @@ def as_problem(problem: object) -> Problem:
     if isinstance(problem, str):
         return load(PROBLEMS[check_choice(problem, "problem", PROBLEMS)])()
     raise InvalidArgument(
-        f"problem must be one of {', '.join(map(repr, PROBLEMS))} or an object of stochpref.problems; "
+        f"problem must be one of {', '.join(PROBLEMS)} or an object of stochpref.problems; "
         f"received {problem!r}; pass problem='divisible', say"
     )
 
