@@ -34,14 +34,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def interrupt_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """What presses Ctrl-C at a step of Gibbs sampling."""
+def interrupt_at(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """What presses Ctrl-C at a step of Gibbs sampling, or sends other signals."""
     whole = Gibbs.step
 
-    def arrange(step: int) -> None:
+    def arrange(step: int, *how: signal.Signals) -> None:
         def interrupted(self: Gibbs, state: object, iteration: int) -> object:
             if iteration == step:
-                os.kill(os.getpid(), signal.SIGINT)
+                for signum in how or (signal.SIGINT,):
+                    os.kill(os.getpid(), signum)
             return whole(self, state, iteration)
 
         monkeypatch.setattr(Gibbs, "step", interrupted)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref import cli
+from stochpref.posterior.checkpoints import read_checkpoint
 from tests.test_heterogeneous_utility import market
 
 
@@ -119,3 +123,28 @@ def test_interrupted_fit_leaves_a_usable_result(folder: Path, interrupt_at: Call
     assert "interrupted" in result.stderr
     assert "give the same command again" in result.stderr
     assert sp.load_fit(folder / "stopped").status_ == "interrupted"
+
+
+def test_a_fit_that_is_told_to_end_leaves_a_usable_result(folder: Path) -> None:
+    # A checkpoint at every step, which tells how far the process is.
+    program = "from stochpref.posterior import chains; chains._CHECKPOINT_SECONDS = 0.0; from stochpref import cli; "
+    out = folder / "ended"
+    arguments = ("fit", folder / "purchases.csv", "--out", out, "--sampler", "gibbs", "--draws", 10**6)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program + "cli.main()", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    n_draws = 0
+    while n_draws == 0 and process.poll() is None:
+        time.sleep(0.05)
+        begun = read_checkpoint(out / "checkpoint.npz")
+        n_draws = 0 if begun is None else begun.n_draws
+    process.terminate()
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "interrupted: what was drawn is saved; give the same command again to go on" in errors
+    found = sp.load_fit(out)
+    assert found.status_ == "interrupted"
+    kept = read_checkpoint(out / "checkpoint.npz")
+    assert kept is not None
+    assert kept.n_draws == found.summary().n_draws >= n_draws

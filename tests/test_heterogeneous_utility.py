@@ -125,15 +125,29 @@ def test_a_checkpoint_of_something_else_is_refused(data: sp.Observations, tmp_pa
         sp.HeterogeneousUtility(**settings, random_state=1).fit(data)
 
 
-def test_an_interrupt_returns_what_is_there(data: sp.Observations, interrupt_at: Callable[[int], None]) -> None:
-    interrupt_at(350)
-    handler = signal.getsignal(signal.SIGINT)
+@pytest.mark.parametrize("how", [(signal.SIGINT,), (signal.SIGTERM, signal.SIGTERM)])  # which `timeout` sends twice
+def test_an_interrupt_returns_what_is_there(
+    how: tuple[signal.Signals, ...], data: sp.Observations, interrupt_at: Callable[..., None]
+) -> None:
+    interrupt_at(350, *how)
+    handlers = [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)]
     with pytest.warns(sp.NotConverged, match="interrupted"):
         model = sp.HeterogeneousUtility(sampler="gibbs", n_draws=10**6, random_state=0).fit(data)
     assert model.status_ == "interrupted"
     assert draws_of(model)[1].shape == (4, 51)
     assert np.isfinite(model.demand(data.menus[:2]).mean).all()
-    assert signal.getsignal(signal.SIGINT) is handler
+    assert [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_a_program_s_own_handler_of_sigterm_stays(data: sp.Observations, interrupt_at: Callable[..., None]) -> None:
+    heard: list[int] = []
+    interrupt_at(20, signal.SIGTERM)
+    before = signal.signal(signal.SIGTERM, lambda signum, frame: heard.append(signum))
+    try:
+        model = sp.HeterogeneousUtility(sampler="gibbs", n_effective=100, random_state=0).fit(data)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (model.status_, heard) == ("enough", [signal.SIGTERM])
 
 
 def test_an_interrupt_before_the_first_draw_is_an_interrupt(

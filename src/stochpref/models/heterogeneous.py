@@ -117,7 +117,7 @@ class HeterogeneousUtility(Estimator):
     The tree has groups ``posterior``, with ``mean_direction`` (chain, draw, good) and ``concentration`` (chain, draw),
     ``sample_stats``, ``observed_data`` and ``constant_data``; `loo` adds ``log_likelihood``.
 
-    Ctrl-C ends the current step and returns what has been drawn; a second one breaks off.
+    Ctrl-C ends the current step and returns what has been drawn; a second one breaks off. SIGTERM does as the first.
     """
 
     def __init__(

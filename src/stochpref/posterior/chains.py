@@ -4,7 +4,7 @@
 
 After the draws asked for, chains are diagnosed and extended until they agree and have the effective draws wanted. When
 to look next depends on the draws alone, so a run that was stopped and resumed takes the same decisions as one that was
-not. The first Ctrl-C lets the current step end; a second one breaks it off.
+not. The first Ctrl-C lets the current step end, as SIGTERM does; a second one breaks it off.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -195,22 +196,36 @@ def _next_goal(found: Diagnostics, n_draws: int, plan: Plan) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into a flag, so that a step in progress ends whole; a second one interrupts at once."""
+    """Turn the first Ctrl-C, and SIGTERM, into a flag, so that a step ends whole; a second Ctrl-C breaks off.
+
+    SIGTERM is heard where it would end the process: not where the program has a handler of its own, nor in a process of
+    `multiprocessing`, which its parent ends so. Sent again it changes nothing: `timeout` and batch systems send it to a
+    process and to its group at once, and what cannot wait is killed.
+    """
     flag = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield flag
         return
-    before = signal.getsignal(signal.SIGINT)
+    interrupt = signal.getsignal(signal.SIGINT)
+    is_ended_by_term = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL and parent_process() is None
+
+    def restore() -> None:
+        signal.signal(signal.SIGINT, interrupt if interrupt is not None else signal.default_int_handler)
 
     def first(signum: int, frame: Any) -> None:  # noqa: ARG001
         flag.set()
-        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
+        if signum == signal.SIGINT:
+            restore()
 
     signal.signal(signal.SIGINT, first)
+    if is_ended_by_term:
+        signal.signal(signal.SIGTERM, first)
     try:
         yield flag
     finally:
-        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
+        restore()
+        if is_ended_by_term:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _save(
