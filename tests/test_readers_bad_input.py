@@ -392,7 +392,7 @@ def test_menus_are_refused_by_the_same_rules(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "options", "fragments"),
     [
-        ("out.xlsx", {}, ("suffix", "'.xlsx'", "'.csv'")),
+        ("out.xlsx", {}, ("suffix", "'.xlsx'", ".csv")),
         ("out.csv", {"layout": "lon"}, ("layout", "nearest is 'long'")),
     ],
 )
