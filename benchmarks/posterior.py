@@ -34,6 +34,7 @@ from stochpref.posterior.prior import Prior
 from stochpref.posterior.results import group
 from stochpref.posterior.samplers.gibbs import Gibbs
 from stochpref.posterior.target import Target
+from stochpref.stores.memory import Memory
 
 MENUS = ("uniform", "discrete", "fixed")
 # (goods, observations, concentration, law) of ten data sets.
@@ -257,7 +258,7 @@ def efficiency(full: bool) -> None:
     for n, kappa in cases if full else cases[:4]:
         for law in MENUS[:: 1 if full else 2]:
             regions = sp.Regions.of(market(n, 500, kappa, law, 0))
-            run = run_chains(Gibbs(Target(regions, Prior(0.0, 20.0 * n)), 0), Plan(4, 500, 0), fingerprint={})
+            run = run_chains(Gibbs(Target(Memory(regions), Prior(0.0, 20.0 * n)), 0), Plan(4, 500, 0), fingerprint={})
             share = run.diagnostics.fewest_effective / 2000
             cost = 1e6 * run.seconds / (run.n_steps * 4 * 500) / share
             print(

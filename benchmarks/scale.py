@@ -24,9 +24,9 @@ import numpy as np
 import stochpref as sp
 from benchmarks.timing import best_seconds, resident
 from stochpref.mass.masses import sum_log_mass, sum_with_information
-from stochpref.stores.anchored import StreamedLogLikelihood
 from stochpref.stores.cluster import spread
-from stochpref.stores.disk import PackedRegions, on_disk
+from stochpref.stores.disk import on_disk
+from stochpref.stores.packing import PackedRegions
 from stochpref.threads import n_threads
 
 FULL = "full" in sys.argv
@@ -140,10 +140,10 @@ def _one_pass(folder: Path, h: np.ndarray) -> tuple[float, float, float]:
     _warm(folder)
     stored = sp.StoredObservations(folder)
     start = time.process_time()
-    with on_disk(stored, degenerate="refuse", seed=0) as (parts, _):
+    with on_disk(stored, degenerate="refuse", seed=0) as (store, _):
         read = time.process_time() - start
         start = time.process_time()
-        value, _ = StreamedLogLikelihood(parts).sums(h, tolerance=1e-8)
+        value = store.sums(h, tolerance=1e-8).value
         return (time.process_time() - start) / len(stored), read / len(stored), value
 
 
@@ -217,10 +217,10 @@ def engines() -> None:
             LocalCluster(n_workers=number, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
             Client(cluster) as client,
         ):
-            target = StreamedLogLikelihood(spread(regions, client))
-            target.all_sums(h, tolerance=1e-8)  # data sent, code compiled
+            store = spread(regions, client)
+            store.sums(h, derivatives=2, tolerance=1e-8)  # data sent, code compiled
             start = time.perf_counter()
-            found = target.all_sums(h, tolerance=1e-8)
+            found = store.sums(h, derivatives=2, tolerance=1e-8)
             line(f"Dask, {number} workers", time.perf_counter() - start, base, found)
 
 

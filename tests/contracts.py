@@ -13,7 +13,7 @@ import stochpref as sp
 from stochpref.laws import UtilityLaw
 from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
 from stochpref.problems import Problem, pack_problem, unpack_problem
-from stochpref.stores.disk import data_hash
+from stochpref.stores.packing import data_hash
 
 N_MENUS, N_GOODS = 60, 5
 

@@ -19,6 +19,7 @@ from stochpref.posterior.prior import Prior
 from stochpref.posterior.samplers.gibbs import Gibbs
 from stochpref.posterior.samplers.hamiltonian import Hamiltonian
 from stochpref.posterior.target import Target
+from stochpref.stores.memory import Memory
 
 Array = np.ndarray
 
@@ -55,12 +56,12 @@ def thinned(directions: Array, concentrations: Array) -> tuple[Array, Array]:
 
 
 def gibbs(data: sp.Observations, seed: int, **options: Any) -> tuple[Array, Array]:
-    return draws_of(Gibbs(Target(sp.Regions.of(data), Prior(*BOUNDS)), seed, **options), 40, 200)
+    return draws_of(Gibbs(Target(Memory(sp.Regions.of(data)), Prior(*BOUNDS)), seed, **options), 40, 200)
 
 
 def hamiltonian(data: sp.Observations, seed: int, prior: Prior = Prior(*BOUNDS)) -> tuple[Array, Array]:  # noqa: B008
-    target = Target(sp.Regions.of(data), prior)
-    return draws_of(Hamiltonian(target, seed, find_reference(Target(target.regions, Prior(*BOUNDS)))), 10, 25)
+    target = Target(Memory(sp.Regions.of(data)), prior)
+    return draws_of(Hamiltonian(target, seed, find_reference(Target(target.store, Prior(*BOUNDS)))), 10, 25)
 
 
 def importance(
@@ -69,7 +70,7 @@ def importance(
     prior: Prior = Prior(*BOUNDS),  # noqa: B008
     name: str = "importance",
 ) -> tuple[Array, Array]:
-    target = Target(sp.Regions.of(data), prior)
+    target = Target(Memory(sp.Regions.of(data)), prior)
     plan = Plan(n_chains=2, n_draws=60, n_effective=0)
     choice = choose_sampler(name, target, seed, plan)
     run = run_chains(choice.sampler, plan, fingerprint={}, diagnose_fn=choice.diagnose_fn)
@@ -80,7 +81,7 @@ def importance(
 
 def metropolis(data: sp.Observations, seed: int, sampler: type[Metropolis] = Metropolis) -> tuple[Array, Array]:
     options = MetropolisOptions(step=0.6, concentration_step=6.0, likelihood="exact")
-    return draws_of(sampler(Target(sp.Regions.of(data), Prior(*BOUNDS)), seed, options), 40, 250)
+    return draws_of(sampler(Target(Memory(sp.Regions.of(data)), Prior(*BOUNDS)), seed, options), 40, 250)
 
 
 def upside_down(data: sp.Observations, seed: int) -> tuple[Array, Array]:

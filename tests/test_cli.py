@@ -492,9 +492,9 @@ def test_a_process_fed_bad_files_exits_with_2(tmp_path, content, suffix):
 
 
 def test_fit_takes_a_folder_of_parquet_files(tmp_path, monkeypatch):
-    from stochpref.stores import cluster  # noqa: PLC0415
+    from stochpref.stores import opening  # noqa: PLC0415
 
-    monkeypatch.setattr(cluster, "LARGE", 500)
+    monkeypatch.setattr(opening, "LARGE", 500)
     law = sp.VonMisesFisher(np.array([0.8, 0.6, 0.0]), 4.0)
     seen = sp.simulate(law, sp.MenuLaw("uniform"), 1200, rng=np.random.default_rng(0))
     folder = tmp_path / "purchases"

@@ -22,8 +22,7 @@ from stochpref.mass.masses import sum_with_information
 from stochpref.posterior.samplers import gibbs_remote
 from stochpref.posterior.samplers.gibbs_remote import Place, forget, sweep_part
 from stochpref.readers import folders
-from stochpref.stores import cluster
-from stochpref.stores.anchored import StreamedLogLikelihood
+from stochpref.stores import cluster, opening
 from stochpref.stores.cluster import spread
 from stochpref.stores.engines import connect
 
@@ -66,7 +65,7 @@ def test_one_two_and_four_workers_give_the_same(observations: sp.Observations) -
     found, chains = [], []
     for n_workers in (1, 2, 4):
         with started(n_workers) as workers, distributed.Client(workers) as client:
-            found.append(StreamedLogLikelihood(spread(regions, client)).all_sums(H))
+            found.append(spread(regions, client).sums(H, derivatives=2))
             chains.append(draws(fitted(observations, client, **GIBBS)))
     for sums in found:
         assert sums.value == pytest.approx(wanted.value, rel=1e-12)
@@ -87,12 +86,12 @@ def test_a_worker_that_dies_changes_nothing(observations: sp.Observations) -> No
         victim.join()
         assert min(pids) not in client.run(os.getpid).values()
         assert np.array_equal(found[:, :20], wanted)
-        target = StreamedLogLikelihood(spread(sp.Regions.of(observations), client))
-        before = target.sums(H)
+        store = spread(sp.Regions.of(observations), client)
+        before = store.sums(H)
         os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
-        after = target.sums(H)
-    assert before[0] == after[0]
-    assert np.array_equal(before[1], after[1])
+        after = store.sums(H)
+    assert before.value == after.value
+    assert np.array_equal(before.gradient, after.gradient)
 
 
 def test_a_worker_that_dies_while_the_likelihood_is_maximised_changes_nothing(
@@ -157,7 +156,7 @@ def test_files_are_read_by_the_workers(
     observations: sp.Observations, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folders, "PART", 300)
-    monkeypatch.setattr(cluster, "LARGE", 1000)
+    monkeypatch.setattr(opening, "LARGE", 1000)
     sp.write_observations(observations[:800], tmp_path / "0.parquet", layout="wide")
     sp.write_observations(observations[800:], tmp_path / "1.parquet", layout="wide")
     here, there = sp.fit_maximum_likelihood(tmp_path), sp.fit_maximum_likelihood(tmp_path, engine=client)

@@ -17,7 +17,8 @@ from stochpref.kinds import ABSENT
 from stochpref.models.storage import read_fit, write_fit
 from stochpref.readers import folders
 from stochpref.stores import disk
-from stochpref.stores.disk import PackedRegions, encode_part, on_disk, pick_rows, sample_rows
+from stochpref.stores.disk import on_disk
+from stochpref.stores.packing import PackedRegions, encode_part, pick_rows
 
 GOODS = ("tea", "cake", "juice")
 
@@ -217,9 +218,9 @@ def test_the_working_copy_gives_the_regions_in_order(tmp_path: Path, monkeypatch
         assert list(numbered) == list(enumerate(scratch.sizes))
         assert origin.n_observations == sum(scratch.sizes) == 300
         assert len(origin.kept) == 300
-        picked = sample_rows(scratch, 40, seed=1)
+        picked = scratch.pick(40, seed=1)
         assert len(picked) == 40
-        assert np.array_equal(picked.slope, sample_rows(scratch, 40, seed=1).slope)
+        assert np.array_equal(picked.slope, scratch.pick(40, seed=1).slope)
     rough = sp.StoredObservations(stored.folder, single_precision=True)
     with on_disk(rough, degenerate="refuse", seed=0) as (again, other):
         assert other.data_hash != origin.data_hash
@@ -270,7 +271,7 @@ def test_a_file_without_a_usable_row_is_no_part(tmp_path: Path, how: str) -> Non
     with on_disk(stored, degenerate="drop", seed=0) as (scratch, origin):
         assert scratch.sizes == (150, 150)
         assert origin.n_dropped == (5 if how == "degenerate" else 0)
-        assert len(sample_rows(scratch, 1000, seed=0)) == 300
+        assert len(scratch.pick(1000, seed=0)) == 300
         sides = np.concatenate(list(scratch.map(lambda regions: regions.side)))
     assert np.array_equal(sides, sp.Regions.of(observations).side)
 

@@ -12,7 +12,8 @@ import pytest
 import stochpref as sp
 from stochpref.bessel import log_normaliser, mean_resultant_length
 from stochpref.mass.masses import exact_log_mass, sum_log_mass
-from stochpref.stores.summing import ThreadedLogLikelihood, log_likelihood_of
+from stochpref.stores.device import Device
+from stochpref.stores.memory import Memory
 
 # Interpreted kernels are hundreds of small operations: to fuse them takes longer than to run them.
 os.environ.setdefault("XLA_FLAGS", "--xla_disable_hlo_passes=fusion")
@@ -107,26 +108,22 @@ def test_the_whole_sphere_is_the_bessel_function() -> None:
 
 
 @pytest.fixture(scope="module")
-def targets(observations: sp.Observations) -> tuple[JaxLogLikelihood, ThreadedLogLikelihood]:
+def stores(observations: sp.Observations) -> tuple[Device, Memory]:
     regions = sp.Regions.of(observations)
-    ours = log_likelihood_of(regions, "jax")
-    assert isinstance(ours, JaxLogLikelihood)
-    return ours, ThreadedLogLikelihood(regions)
+    return Device(regions), Memory(regions)
 
 
-def test_gradient_and_information_are_those_of_the_sum(
-    targets: tuple[JaxLogLikelihood, ThreadedLogLikelihood],
-) -> None:
-    ours, theirs = targets
+def test_gradient_and_information_are_those_of_the_sum(stores: tuple[Device, Memory]) -> None:
+    ours, theirs = stores
     h = np.array([2.0, -1.0, 1.5, 0.4, -1.2, 0.8])
-    _, gradient = ours.sums(h)
+    gradient = ours.sums(h).gradient
     step = 1e-4
     for i in range(3):
         d = step * np.eye(6)[i]
-        assert (ours.sums(h + d)[0] - ours.sums(h - d)[0]) / (2 * step) == pytest.approx(gradient[i], rel=1e-6)
-    assert ours.value(h) == pytest.approx(theirs.value(h), rel=1e-12)
-    information = theirs.information(h)
-    np.testing.assert_allclose(ours.information(h), information, rtol=0, atol=1e-5 * np.abs(information).max())
+        assert (ours.sums(h + d).value - ours.sums(h - d).value) / (2 * step) == pytest.approx(gradient[i], rel=1e-6)
+    assert ours.sums(h, derivatives=0).value == pytest.approx(theirs.sums(h, derivatives=0).value, rel=1e-12)
+    found, information = (store.sums(h, derivatives=2).information for store in stores)
+    np.testing.assert_allclose(found, information, rtol=0, atol=1e-5 * np.abs(information).max())
     rows = exact_log_mass(theirs.regions, h, gradient=True).gradient
     assert rows is not None
     np.testing.assert_allclose(ours.curvature(h), rows.T @ rows, rtol=1e-8, atol=1e-8)
@@ -152,8 +149,8 @@ def test_rows_beyond_the_device_are_refused_or_done_elsewhere() -> None:
     with pytest.raises(sp.InvalidObservations, match=r"1 of 2 regions .*row 0") as caught:
         alone.sums(h)
     assert caught.value.rows == (0,)
-    helped = log_likelihood_of(regions, "jax")
-    assert helped.value(h, tolerance=1e-10) == pytest.approx(float(exact_log_mass(regions, h).log_mass.sum()), rel=1e-9)
+    helped = Device(regions).sums(h, derivatives=0)
+    assert helped.value == pytest.approx(float(exact_log_mass(regions, h).log_mass.sum()), rel=1e-9)
 
 
 def test_degenerate_and_certain_rows() -> None:

@@ -24,6 +24,7 @@ from stochpref.posterior.samplers.importance import Importance, resample, smooth
 from stochpref.posterior.samplers.layered import Layered
 from stochpref.posterior.samplers.layers import find_layers
 from stochpref.posterior.target import Sampler, Target
+from stochpref.stores.memory import Memory
 
 LAWS = ("uniform", "discrete", "fixed")
 CHAINS = 20
@@ -93,7 +94,7 @@ class Clips(Metropolis):
 
 @pytest.mark.parametrize(("prior", "is_right"), [(Prior(1.0, 10.0), True), (ForgetsJacobian(1.0, 10.0), False)])
 def test_hamiltonian_moves_keep_the_prior(prior: Prior, is_right: bool) -> None:
-    target = Target(regions_of(3, 1, 2.0)[:0], prior)
+    target = Target(Memory(regions_of(3, 1, 2.0)[:0]), prior)
     mu, kappa, _ = draw(Hamiltonian(target, 1, find_reference(target), n_warmup=20), 20, 40)
     assert kappa.min() >= 1.0
     assert kappa.max() <= 10.0
@@ -104,7 +105,7 @@ def test_hamiltonian_moves_keep_the_prior(prior: Prior, is_right: bool) -> None:
 def test_metropolis_moves_keep_the_prior(kind: type[Metropolis], is_right: bool) -> None:
     # Nothing was spent, because there was no money: nothing is revealed.
     nothing = sp.Regions.of(sp.Observations([[1.0, 1.5, 2.0]], [0.0], [[0.0, 0.0, 0.0]]))
-    target = Target(nothing, Prior(1.0, 10.0))
+    target = Target(Memory(nothing), Prior(1.0, 10.0))
     options = MetropolisOptions(step=1.0, concentration_step=4.0, likelihood="exact")
     mu, kappa, statistics = draw(kind(target, 2, options), 10, 300)
     np.testing.assert_array_equal(statistics["acceptance_rate"], 1.0)
@@ -154,7 +155,7 @@ def test_rotation_with_mirrors_is_reversible_and_keeps_volume() -> None:
 
 @pytest.fixture(scope="module")
 def small_target() -> Target:
-    return Target(regions_of(3, 60, 5.0, seed=5), Prior(1.0, 10.0))
+    return Target(Memory(regions_of(3, 60, 5.0, seed=5)), Prior(1.0, 10.0))
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +172,7 @@ def grid_moments(small_target: Target) -> tuple[np.ndarray, np.ndarray]:
         for a, share in zip(angle, weights, strict=True):
             for b in turn:
                 mu = frame @ [np.cos(a), np.sin(a) * np.cos(b), np.sin(a) * np.sin(b)]
-                log_likelihood = sp.log_mass(small_target.regions, mu, k, tolerance=1e-6).sum()
+                log_likelihood = sp.log_mass(small_target.store.load(), mu, k, tolerance=1e-6).sum()
                 values.append(log_likelihood + np.log(weight * share * np.sin(a)))
                 points.append([*mu, k])
     mass = np.exp(np.array(values) - np.max(values))
@@ -218,7 +219,7 @@ def test_metropolis_with_the_exact_likelihood_agrees_with_a_grid(small_target: T
 
 
 def test_hamiltonian_and_importance_agree_on_ten_goods() -> None:
-    target = Target(regions_of(10, 300, 5.0, law="uniform", seed=9), Prior(0.0, 200.0))
+    target = Target(Memory(regions_of(10, 300, 5.0, law="uniform", seed=9)), Prior(0.0, 200.0))
     reference = find_reference(target)
     assert reference.is_mode
     mu, kappa, statistics = draw(Hamiltonian(target, 10, reference, n_warmup=6), 6, 14)
@@ -247,7 +248,7 @@ def samplers(target: Target) -> list[Sampler]:
 
 
 def test_threads_do_not_change_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = Target(regions_of(4, 130, 3.0, seed=13), Prior(0.0, 12.0))
+    target = Target(Memory(regions_of(4, 130, 3.0, seed=13)), Prior(0.0, 12.0))
     results = []
     for n_threads in ("1", "2"):
         monkeypatch.setenv("STOCHPREF_NUM_THREADS", n_threads)
@@ -258,7 +259,7 @@ def test_threads_do_not_change_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_state_is_all_that_is_needed_to_go_on() -> None:
-    target = Target(regions_of(4, 90, 3.0, seed=14), Prior(0.5, 12.0))
+    target = Target(Memory(regions_of(4, 90, 3.0, seed=14)), Prior(0.5, 12.0))
     for sampler in samplers(target):
         states = [sampler.init(2)]
         for iteration in range(6):
@@ -310,7 +311,7 @@ def test_the_cloud_follows_its_law() -> None:
 
 def test_regions_that_no_draw_hits_count_as_half_a_hit() -> None:
     regions = regions_of(12, 50, 8.0, seed=15)
-    sampler = Metropolis(Target(regions, Prior(1.0, 10.0)), 0, MetropolisOptions(n_cloud=100))
+    sampler = Metropolis(Target(Memory(regions), Prior(1.0, 10.0)), 0, MetropolisOptions(n_cloud=100))
     h = np.eye(12)[11] * 9.0
     value, n_unseen = sampler.log_likelihood(h, np.random.default_rng(1))
     hits, _ = count_hits(regions, draw_cloud(h, 100, rng=np.random.default_rng(1)))
@@ -327,7 +328,7 @@ def skewed(mu: np.ndarray, kappa: float) -> float:
 
 @pytest.mark.parametrize("prior", [Prior(0.5, 9.0), Prior(0.5, 9.0, skewed)])
 def test_gradients_match_differences(prior: Prior) -> None:
-    target = Target(regions_of(3, 20, 3.0, seed=16), prior)
+    target = Target(Memory(regions_of(3, 20, 3.0, seed=16)), prior)
     h, step = np.array([1.2, -0.7, 2.0]), 1e-5
     for function in (lambda x: log_prior(prior, x), lambda x: evaluate(target, x)[1:]):
         numeric = [(function(h + step * e)[0] - function(h - step * e)[0]) / (2 * step) for e in np.eye(3)]
@@ -338,7 +339,7 @@ def test_gradients_match_differences(prior: Prior) -> None:
 def test_a_prior_of_the_user_s_is_sampled() -> None:
     """Without data, κ under exp(-0.5 κ) on (1, 10): its mean is that of a truncated exponential law."""
     prior = Prior(1.0, 10.0, lambda mu, kappa: -0.5 * kappa)
-    target = Target(regions_of(3, 1, 2.0)[:0], prior)
+    target = Target(Memory(regions_of(3, 1, 2.0)[:0]), prior)
     kappa = np.linspace(1, 10, 20_001)
     density = np.exp(-0.5 * kappa)
     truth = np.sum(kappa * density) / np.sum(density)
@@ -353,7 +354,7 @@ def test_a_prior_of_the_user_s_is_sampled() -> None:
 def test_data_without_a_maximum_still_get_a_reference(bounds: tuple[float, float]) -> None:
     rng = np.random.default_rng(19)
     common = sp.CorruptedUtilityLaw([0.7, 0.5, -0.2], 0.0)
-    target = Target(sp.Regions.of(sp.simulate(common, sp.MenuLaw("uniform"), 40, rng=rng)), Prior(*bounds))
+    target = Target(Memory(sp.Regions.of(sp.simulate(common, sp.MenuLaw("uniform"), 40, rng=rng))), Prior(*bounds))
     reference = find_reference(target)
     assert not reference.is_mode
     assert bounds[0] < np.linalg.norm(reference.mode) < bounds[1]
@@ -400,7 +401,7 @@ def test_options_are_checked() -> None:
 
 
 def test_the_reference_is_the_mode() -> None:
-    target = Target(regions_of(5, 300, 4.0, seed=22), Prior(0.0, 100.0))
+    target = Target(Memory(regions_of(5, 300, 4.0, seed=22)), Prior(0.0, 100.0))
     reference = find_reference(target)
     assert isinstance(reference, Reference)
     whitened = reference.factor.T @ evaluate(target, reference.mode).gradient

@@ -17,6 +17,7 @@ from stochpref.posterior.samplers.gibbs_law import draw_laws
 from stochpref.posterior.samplers.streams import start_stream, uniform
 from stochpref.posterior.target import Target, keyed_generator
 from stochpref.regions import Regions
+from stochpref.stores.memory import Memory
 from stochpref.threads import GROUP
 
 PRIOR = Prior(0.0, 100.0)
@@ -35,7 +36,7 @@ def regions_of(n: int, law: str, *, size: int = 12, seed: int = 0, absent: bool 
 def stationary_moments(regions: Regions, h: np.ndarray, sweeps: int, copies: int, **options: float) -> np.ndarray:
     """Return (copies, T, n) mean utilities of as many independent chains, all at the same h."""
     kappa = float(np.linalg.norm(h))
-    kernel = Gibbs(Target(regions, PRIOR), seed=5, **options)
+    kernel = Gibbs(Target(Memory(regions), PRIOR), seed=5, **options)
     latents = kernel.init(copies).latents
     state = GibbsState(latents, np.tile(h / kappa, (copies, 1)), np.full(copies, kappa))
     total = np.zeros_like(latents)
@@ -89,7 +90,7 @@ def latents_under(
     regions: Regions, laws: np.ndarray, which: np.ndarray | None, n_sweeps: int, copies: int, burn: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return latents (copies, T, n) after sweeps under the same laws in every chain, and their mean since the burn."""
-    latents = Gibbs(Target(regions, PRIOR), seed=5).init(copies).latents
+    latents = Gibbs(Target(Memory(regions), PRIOR), seed=5).init(copies).latents
     total = np.zeros_like(latents)
     for iteration in range(burn + n_sweeps):
         sums = sweep(regions, latents, np.tile(laws, (copies, 1, 1)), Span(0, len(regions)), 5, iteration, which)
@@ -128,7 +129,7 @@ def test_sweeps_keep_the_exact_conditional_covariance(law: str) -> None:
     n, kappa = 4, 5.0
     regions = regions_of(n, law, size=1, seed=3)
     h = kappa * uniform_directions(1, n, rng=np.random.default_rng(1))[0]
-    kernel = Gibbs(Target(regions, PRIOR), seed=2)
+    kernel = Gibbs(Target(Memory(regions), PRIOR), seed=2)
     latents = kernel.init(40).latents
     state = GibbsState(latents, np.tile(h / kappa, (40, 1)), np.full(40, kappa))
     draws = np.empty((1500, 40, n))
@@ -146,7 +147,7 @@ def test_sweeps_keep_the_exact_conditional_covariance(law: str) -> None:
 @pytest.mark.parametrize("law", ["uniform", "discrete", "fixed"])
 def test_latents_stay_in_their_regions_on_the_sphere(law: str) -> None:
     regions = regions_of(7, law, size=200, seed=1, absent=True)
-    kernel = Gibbs(Target(regions, PRIOR), seed=0)
+    kernel = Gibbs(Target(Memory(regions), PRIOR), seed=0)
     state = kernel.init(2)
     for iteration in range(30):
         state, _ = kernel.step(state, iteration)
@@ -210,7 +211,7 @@ def test_direction_given_utilities_is_von_mises_fisher(n: int, length: float) ->
 
 def test_without_data_the_prior_comes_back() -> None:
     nothing = regions_of(4, "uniform")[np.zeros(12, bool)]
-    kernel = Gibbs(Target(nothing, Prior(1.0, 10.0)), seed=3)
+    kernel = Gibbs(Target(Memory(nothing), Prior(1.0, 10.0)), seed=3)
     state = kernel.init(20)
     kappas, directions = [], []
     for iteration in range(200):
@@ -225,7 +226,7 @@ def test_without_data_the_prior_comes_back() -> None:
 def test_a_prior_of_ones_own_weighs_the_draws() -> None:
     nothing = regions_of(3, "uniform")[np.zeros(12, bool)]
     prior = Prior(0.0, 10.0, lambda mu, kappa: 2.0 * mu[0] - 0.5 * kappa)
-    kernel = Gibbs(Target(nothing, prior), seed=3)
+    kernel = Gibbs(Target(Memory(nothing), prior), seed=3)
     state = kernel.init(40)
     kappas, firsts = [], []
     for iteration in range(700):
@@ -264,7 +265,7 @@ def test_draws_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None
     results = []
     for threads in ("1", "2", "3"):
         monkeypatch.setenv("STOCHPREF_NUM_THREADS", threads)
-        kernel = Gibbs(Target(regions, PRIOR), seed=11)
+        kernel = Gibbs(Target(Memory(regions), PRIOR), seed=11)
         state = kernel.init(3)
         for iteration in range(5):
             state, _ = kernel.step(state, iteration)

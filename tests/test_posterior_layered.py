@@ -21,6 +21,7 @@ from stochpref.posterior.samplers.importance import smooth_weights
 from stochpref.posterior.samplers.layered import DirectionLaw, Layered
 from stochpref.posterior.samplers.layers import Layers, find_layers, tabulate
 from stochpref.posterior.target import Target
+from stochpref.stores.memory import Memory
 from tests.test_posterior_exact_samplers import draw, is_mean, regions_of
 
 MENU = np.array([0.7, 1.0, 1.1, 1.5])
@@ -48,7 +49,7 @@ def weighted_means(mu: np.ndarray, kappa: np.ndarray, log_weights: np.ndarray) -
 
 def test_without_data_weights_are_the_prior() -> None:
     """Directions and concentrations proposed by any layers are weighed back to the uniform law."""
-    target = Target(regions_of(3, 1, 2.0)[:0], Prior(1.0, 10.0))
+    target = Target(Memory(regions_of(3, 1, 2.0)[:0]), Prior(1.0, 10.0))
     modes = np.array([[0.6, 0.8, 0.0], [0.0, 1.0, 0.0], [0.0, 0.8, 0.6]])
     across = np.array([np.diag([8.0, 5.0, 3.0]) @ (np.eye(3) - np.outer(m, m)) for m in modes])
     precisions = np.array([a.T @ a / 9 for a in across])
@@ -81,7 +82,7 @@ def test_proposals_have_the_density_they_say() -> None:
 def test_a_grid_of_three_goods_agrees() -> None:
     """A posterior without a mode inside its bounds, by brute force over the whole sphere."""
     data = sp.Observations([[1.0, 1.2, 0.9]] * 4, [1.0, 1.2, 2.1, 2.2], [[1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 1, 0]])
-    target = Target(sp.Regions.of(data), Prior(0.0, 12.0))
+    target = Target(Memory(sp.Regions.of(data)), Prior(0.0, 12.0))
     assert not find_reference(target).is_mode
     heights, weights = np.polynomial.legendre.leggauss(20)
     nodes, shares = np.polynomial.legendre.leggauss(8)
@@ -90,7 +91,7 @@ def test_a_grid_of_three_goods_agrees() -> None:
         for height, weight in zip(heights, weights, strict=True):
             for angle in 2 * np.pi * np.arange(32) / 32:
                 mu = np.array([np.cos(angle), np.sin(angle), 0.0]) * np.sqrt(1 - height**2) + [0.0, 0.0, height]
-                values.append(sp.log_mass(target.regions, mu, k, tolerance=1e-4).sum() + np.log(share * weight))
+                values.append(sp.log_mass(target.store.load(), mu, k, tolerance=1e-4).sum() + np.log(share * weight))
                 points.append([*mu, k])
     mass = np.exp(np.array(values) - np.max(values))
     x = np.array(points)
@@ -103,7 +104,7 @@ def test_a_grid_of_three_goods_agrees() -> None:
 
 
 def test_gibbs_agrees_where_there_is_no_mode() -> None:
-    target = Target(sp.Regions.of(votes(60, 6.0, seed=4)), Prior(0.0, 15.0))
+    target = Target(Memory(sp.Regions.of(votes(60, 6.0, seed=4))), Prior(0.0, 15.0))
     assert not find_reference(target).is_mode
     mu, kappa, statistics = draw(Layered(target, 5, find_layers(target)), 0, 60)
     assert smooth_weights(statistics["log_weight"]).n_effective > 0.5 * kappa.size
@@ -120,7 +121,7 @@ def test_gibbs_agrees_where_there_is_no_mode() -> None:
 def test_a_prior_of_the_user_s_is_weighed() -> None:
     """Without data, κ under exp(-0.5 κ) on (1, 10), and μ on the half sphere where the first good is wanted."""
     prior = Prior(1.0, 10.0, lambda mu, kappa: -0.5 * kappa if mu[0] > 0 else -np.inf)
-    target = Target(regions_of(3, 1, 2.0)[:0], prior)
+    target = Target(Memory(regions_of(3, 1, 2.0)[:0]), prior)
     kappa = np.linspace(1, 10, 20_001)
     density = np.exp(-0.5 * kappa)
     mu, drawn, statistics = draw(Layered(target, 7, find_layers(target)), 0, 150)
@@ -130,7 +131,7 @@ def test_a_prior_of_the_user_s_is_weighed() -> None:
 
 
 def test_layers_are_where_the_mass_is() -> None:
-    target = Target(regions_of(3, 400, 5.0, seed=5), Prior(0.0, 60.0))
+    target = Target(Memory(regions_of(3, 400, 5.0, seed=5)), Prior(0.0, 60.0))
     layers = find_layers(target)
     near = np.abs(layers.concentration - 5.0) < 2.0
     assert near.sum() >= 6
@@ -162,7 +163,7 @@ def test_auto_takes_layers_for_votes_without_a_mode() -> None:
 
 
 def test_auto_takes_gibbs_where_weights_are_uneven_or_layers_dear() -> None:
-    target = Target(sp.Regions.of(votes(300, 6.0, seed=4)), Prior(0.0, 80.0))
+    target = Target(Memory(sp.Regions.of(votes(300, 6.0, seed=4))), Prior(0.0, 80.0))
     plan = Plan()
     choice = choose_sampler("auto", target, 0, plan)
     assert choice.instead_fn is not None
@@ -171,7 +172,7 @@ def test_auto_takes_gibbs_where_weights_are_uneven_or_layers_dear() -> None:
     assert isinstance(instead.sampler, Gibbs)
     assert instead.reason == "layered weights were too uneven, Pareto k 0.90"
     # Customers who have nothing in common: κ near 0, where Gibbs mixes well and every region is another.
-    noise = Target(regions_of(4, 60, 1e-3, law="uniform", seed=8), Prior(0.0, 80.0))
+    noise = Target(Memory(regions_of(4, 60, 1e-3, law="uniform", seed=8)), Prior(0.0, 80.0))
     choice = choose_sampler("auto", noise, 0, plan)
     assert isinstance(choice.sampler, Gibbs)
     assert "by layered" in choice.reason

@@ -12,7 +12,7 @@ import pytest
 import stochpref as sp
 from stochpref import choices, laws, problems
 from stochpref.problems import Divisible, Problem, as_problem, check_handled
-from stochpref.stores.disk import data_hash
+from stochpref.stores.packing import data_hash
 from tests.contracts import assert_same, check_law, check_problem
 
 # How the problems and laws that need settings are made here.

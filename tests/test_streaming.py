@@ -7,19 +7,20 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.likelihood import maximise_likelihood, maximise_streamed
+from stochpref.likelihood import maximise_large, maximise_likelihood
 from stochpref.mass.masses import observed_information, sum_log_mass, sum_with_information
 from stochpref.readers import folders
-from stochpref.stores import cluster
-from stochpref.stores.anchored import AnchoredLogLikelihood, StreamedLogLikelihood
-from stochpref.stores.disk import on_disk
-from stochpref.stores.summing import ThreadedLogLikelihood
+from stochpref.stores import opening
+from stochpref.stores.anchored import Anchored
+from stochpref.stores.disk import Disk, on_disk
+from stochpref.stores.memory import Memory
 
 H = np.array([3.0, 1.5, -1.0, 0.5])
 
@@ -35,28 +36,29 @@ def observations() -> sp.Observations:
 def stored(observations: sp.Observations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> sp.StoredObservations:
     """The same on disk, in parts of 512 rows, and so many that they are not to be loaded."""
     monkeypatch.setattr(folders, "PART", 512)
-    monkeypatch.setattr(cluster, "LARGE", 1000)
+    monkeypatch.setattr(opening, "LARGE", 1000)
     for k in range(3):
         sp.write_observations(observations[1000 * k : 1000 * (k + 1)], tmp_path / f"{k}.parquet", layout="wide")
     return sp.StoredObservations(tmp_path)
 
 
 @pytest.fixture
-def streamed(stored: sp.StoredObservations) -> Iterator[StreamedLogLikelihood]:
-    with on_disk(stored, degenerate="refuse", seed=0) as (parts, _):
-        yield StreamedLogLikelihood(parts)
+def streamed(stored: sp.StoredObservations) -> Iterator[Disk]:
+    with on_disk(stored, degenerate="refuse", seed=0) as (store, _):
+        yield store
 
 
-def test_sums_of_parts_are_those_of_the_whole(observations: sp.Observations, streamed: StreamedLogLikelihood) -> None:
+def test_sums_of_parts_are_those_of_the_whole(observations: sp.Observations, streamed: Disk) -> None:
     regions = sp.Regions.of(observations)
     value, gradient = sum_log_mass(regions, H)
     assert len(streamed) == len(regions)
-    for found, slope in (streamed.sums(H), streamed.all_sums(H)[:2]):
-        assert found == pytest.approx(value, rel=1e-12)
-        np.testing.assert_allclose(slope, gradient, rtol=0, atol=1e-12 * np.abs(gradient).max() + 1e-11)
-    assert streamed.value(H) == pytest.approx(value, rel=1e-12)
-    np.testing.assert_allclose(streamed.information(H), observed_information(regions, H), rtol=1e-11, atol=1e-9)
-    assert not streamed.is_separable(H)
+    for derivatives in (1, 2):
+        found = streamed.sums(H, derivatives=derivatives)
+        assert found.value == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(found.gradient, gradient, rtol=0, atol=1e-12 * np.abs(gradient).max() + 1e-11)
+    assert streamed.sums(H, derivatives=0).value == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(found.information, observed_information(regions, H), rtol=1e-11, atol=1e-9)
+    assert not streamed.all_contain(H)
 
 
 def test_one_pass_gives_what_three_do(observations: sp.Observations) -> None:
@@ -72,56 +74,54 @@ def test_one_pass_gives_what_three_do(observations: sp.Observations) -> None:
     np.testing.assert_allclose(together.information, difference, rtol=1e-5, atol=1e-5)
 
 
-def test_progress_counts_the_parts(streamed: StreamedLogLikelihood) -> None:
+def test_progress_counts_the_parts(streamed: Disk) -> None:
     told: list[tuple[int, int, str]] = []
-    StreamedLogLikelihood(streamed.parts, lambda *step: told.append(step)).sums(H)
-    assert [done for done, _, _ in told] == list(range(1, len(streamed.parts.sizes) + 1))
+    replace(streamed, report=lambda *step: told.append(step)).sums(H)
+    assert [done for done, _, _ in told] == list(range(1, len(streamed.sizes) + 1))
 
 
-def test_the_maximum_from_a_sample_and_two_passes_is_the_maximum(
-    observations: sp.Observations, streamed: StreamedLogLikelihood
-) -> None:
-    target = ThreadedLogLikelihood(sp.Regions.of(observations))
-    wanted = maximise_likelihood(target)
-    found, anchored = maximise_streamed(streamed, n_sample=600)
-    errors = np.sqrt(np.diag(np.linalg.inv(target.information(wanted.h))))
+def test_the_maximum_from_a_sample_and_two_passes_is_the_maximum(observations: sp.Observations, streamed: Disk) -> None:
+    whole = Memory(sp.Regions.of(observations))
+    wanted = maximise_likelihood(whole)
+    information = whole.sums(wanted.h, derivatives=2).information
+    found, anchored = maximise_large(streamed, n_sample=600)
+    errors = np.sqrt(np.diag(np.linalg.inv(information)))
     assert np.abs((found.h - wanted.h) / errors).max() < 1e-3
     assert found.log_likelihood == pytest.approx(wanted.log_likelihood, abs=1e-4)
-    np.testing.assert_allclose(anchored.exact.information, target.information(wanted.h), rtol=0.02, atol=2.0)
+    np.testing.assert_allclose(anchored.exact.information, information, rtol=0.02, atol=2.0)
 
 
-def test_the_anchored_likelihood_errs_as_much_as_it_says(
-    observations: sp.Observations, streamed: StreamedLogLikelihood
-) -> None:
+def test_the_anchored_likelihood_errs_as_much_as_it_says(observations: sp.Observations, streamed: Disk) -> None:
     anchor = H * 1.02
-    exact, regions = streamed.all_sums(anchor), sp.Regions.of(observations)
+    exact, regions = streamed.sums(anchor, derivatives=2), sp.Regions.of(observations)
     covariance = np.linalg.cholesky(np.linalg.inv(exact.information))
     errors, claims = [], []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         sample = regions[rng.choice(3000, 320, replace=False)]
-        around = AnchoredLogLikelihood(anchor, exact, sample, 3000)
+        around = Anchored(streamed, anchor, exact, sample)
         h = anchor + 3 * covariance @ rng.standard_normal(4)
-        errors.append(around.value(h) - streamed.value(h))
+        errors.append(around.sums(h, derivatives=0).value - streamed.sums(h, derivatives=0).value)
         claims.append(around.standard_error(h))
     ratio = np.sqrt(np.mean(np.square(errors)) / np.mean(np.square(claims)))
     assert 0.6 < ratio < 1.5
     assert np.sqrt(np.mean(np.square(errors))) < 1.0
 
 
-def test_the_anchored_gradient_is_that_of_its_value(
-    streamed: StreamedLogLikelihood, observations: sp.Observations
-) -> None:
-    around = AnchoredLogLikelihood(H, streamed.all_sums(H), sp.Regions.of(observations[:200]), 3000)
+def test_the_anchored_gradient_is_that_of_its_value(streamed: Disk, observations: sp.Observations) -> None:
+    exact = streamed.sums(H, derivatives=2)
+    around = Anchored(streamed, H, exact, sp.Regions.of(observations[:200]))
     h, step = H + 0.1, 1e-5
-    differences = [
-        (around.value(h + step * e) - around.value(h - step * e)) / (2 * step) for e in np.eye(4)
-    ]  # fmt: skip
-    value, gradient = around.sums(h)
-    assert value == pytest.approx(around.value(h), rel=1e-12)
-    np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-3)
-    assert around.value(H) == pytest.approx(streamed.value(H), rel=1e-12)
-    np.testing.assert_allclose(around.information(H), streamed.information(H), rtol=1e-9, atol=1e-7)
+
+    def value(h: np.ndarray) -> float:
+        return around.sums(h, derivatives=0).value
+
+    differences = [(value(h + step * e) - value(h - step * e)) / (2 * step) for e in np.eye(4)]
+    found = around.sums(h)
+    assert found.value == pytest.approx(value(h), rel=1e-12)
+    np.testing.assert_allclose(found.gradient, differences, rtol=1e-5, atol=1e-3)
+    assert value(H) == pytest.approx(exact.value, rel=1e-12)
+    np.testing.assert_allclose(around.sums(H, derivatives=2).information, exact.information, rtol=1e-9, atol=1e-7)
 
 
 def test_maximum_likelihood_of_a_folder(observations: sp.Observations, stored: sp.StoredObservations) -> None:
@@ -136,7 +136,7 @@ def test_maximum_likelihood_of_a_folder(observations: sp.Observations, stored: s
 
 
 def test_few_stored_observations_are_loaded(stored: sp.StoredObservations, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "LARGE", 10_000)
+    monkeypatch.setattr(opening, "LARGE", 10_000)
     settings = {"n_effective": 0, "n_draws": 30, "n_chains": 2, "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -209,10 +209,10 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     assert subprocess.run([sys.executable, "-c", FORKS], env=environment, timeout=60, check=False).returncode == 0
 
 
-def test_a_sample_of_all_rows_has_no_error(streamed: StreamedLogLikelihood, observations: sp.Observations) -> None:
+def test_a_sample_of_all_rows_has_no_error(observations: sp.Observations) -> None:
     for n_rows in (1, 40):
         regions = sp.Regions.of(observations[:n_rows])
-        around = AnchoredLogLikelihood(H, sum_with_information(regions, H), regions, n_rows)
+        around = Anchored(Memory(regions), H, sum_with_information(regions, H), regions)
         assert around.standard_error(1.1 * H) == 0.0
 
 

@@ -23,16 +23,17 @@ from stochpref.errors import InvalidArgument, shown
 from stochpref.mass.masses import Sums
 from stochpref.observations import Observations
 from stochpref.readers.folders import StoredObservations, as_observations
-from stochpref.regions import Regions, usable_rows
-from stochpref.stores.anchored import AnchoredLogLikelihood, StreamedLogLikelihood
-from stochpref.stores.cluster import LARGE, in_parts
-from stochpref.stores.disk import ReportFn, sample_rows
-from stochpref.stores.summing import LogLikelihood, log_likelihood_of, summed_on
+from stochpref.stores.anchored import Anchored
+from stochpref.stores.memory import Memory
+from stochpref.stores.opening import open_store
+from stochpref.stores.packing import ReportFn
+from stochpref.stores.protocol import Store
 
 Array = NDArray[np.float64]
 
 _MAX_CONCENTRATION = 1e4  # beyond it the data speak of one common utility, not of a law
 _EM_STEPS = 3
+_SAMPLE = 1 << 16  # rows that stand for more of them where passes are dear
 _ROUNDS = 4  # of two passes each
 _CLOSE_ENOUGH = 0.01  # of a standard error: the last Newton step
 _NEWTON_GOODS = 200  # with more goods than this the Hessian costs more than it saves
@@ -104,46 +105,6 @@ def concentration_of(n_goods: int, length: float) -> float:
     return float(brentq(lambda kappa: float(mean_resultant_length(n_goods, kappa)) - length, 0.0, _MAX_CONCENTRATION))
 
 
-def _em_step(target: LogLikelihood, h: Array, tolerance: float) -> Array:
-    """Return the h whose mean utility is the average of E[u | region] at the old h."""
-    _, gradient = target.sums(h, tolerance=tolerance)
-    kappa = float(np.linalg.norm(h))
-    old_mean = h * (float(mean_resultant_length(len(h), kappa)) / kappa if kappa > 0 else 0.0)
-    mean = old_mean + gradient / len(target)
-    length = float(np.linalg.norm(mean))
-    return mean * (concentration_of(len(h), length) / length) if length > 0 else np.zeros_like(h)
-
-
-def _maximise(target: LogLikelihood, start: Array, tolerance: float) -> OptimizeResult:
-    scale = len(target)
-
-    def objective(h: Array) -> tuple[float, Array]:
-        kappa = float(np.linalg.norm(h))
-        if kappa > 1.01 * _MAX_CONCENTRATION:  # outside: let the trust region shrink
-            return np.inf, np.zeros_like(h)
-        value, gradient = target.sums(h, tolerance=tolerance)
-        return -value / scale, -gradient / scale
-
-    def stop_when_separable(intermediate_result: OptimizeResult) -> None:
-        if float(np.linalg.norm(intermediate_result.x)) > _MAX_CONCENTRATION:
-            raise StopIteration
-
-    if target.n_goods > _NEWTON_GOODS:
-        return minimize(
-            objective, start, jac=True, method="L-BFGS-B", callback=stop_when_separable,
-            options={"maxiter": 1000, "gtol": 1e-8, "ftol": 1e-14},
-        )  # fmt: skip
-    return minimize(
-        objective,
-        start,
-        jac=True,
-        hess=lambda h: target.curvature(h, tolerance=tolerance) / scale,
-        method="trust-exact",
-        callback=stop_when_separable,
-        options={"maxiter": 200, "gtol": 1e-8, "initial_trust_radius": max(0.5, 0.2 * float(np.linalg.norm(start)))},
-    )
-
-
 class Maximum(NamedTuple):
     """The most likely h (n,), its log-likelihood, the norm of the gradient an observation there, and evaluations."""
 
@@ -153,90 +114,108 @@ class Maximum(NamedTuple):
     n_evaluations: int
 
 
-def maximise_likelihood(target: LogLikelihood, *, tolerance: float = 1e-10) -> Maximum:
+def _em_step(store: Store, h: Array, tolerance: float) -> Array:
+    """Return the h whose mean utility is the average of E[u | region] at the old h."""
+    kappa = float(np.linalg.norm(h))
+    old_mean = h * (float(mean_resultant_length(len(h), kappa)) / kappa if kappa > 0 else 0.0)
+    mean = old_mean + store.sums(h, tolerance=tolerance).gradient / len(store)
+    length = float(np.linalg.norm(mean))
+    return mean * (concentration_of(len(h), length) / length) if length > 0 else np.zeros_like(h)
+
+
+def _climb(store: Store, start: Array, tolerance: float, n_before: int = 0) -> Maximum:
+    """Return the maximum near a start, found after `n_before` evaluations."""
+    scale = len(store)
+
+    def objective(h: Array) -> tuple[float, Array]:
+        kappa = float(np.linalg.norm(h))
+        if kappa > 1.01 * _MAX_CONCENTRATION:  # outside: let the trust region shrink
+            return np.inf, np.zeros_like(h)
+        sums = store.sums(h, tolerance=tolerance)
+        return -sums.value / scale, -sums.gradient / scale
+
+    def stop_when_separable(intermediate_result: OptimizeResult) -> None:
+        if float(np.linalg.norm(intermediate_result.x)) > _MAX_CONCENTRATION:
+            raise StopIteration
+
+    if store.n_goods > _NEWTON_GOODS:
+        result = minimize(
+            objective, start, jac=True, method="L-BFGS-B", callback=stop_when_separable,
+            options={"maxiter": 1000, "gtol": 1e-8, "ftol": 1e-14},
+        )  # fmt: skip
+    else:
+        result = minimize(
+            objective,
+            start,
+            jac=True,
+            hess=lambda h: store.curvature(h, tolerance=tolerance) / scale,
+            method="trust-exact",
+            callback=stop_when_separable,
+            options={
+                "maxiter": 200, "gtol": 1e-8, "initial_trust_radius": max(0.5, 0.2 * float(np.linalg.norm(start)))
+            },
+        )  # fmt: skip
+    h = np.asarray(result.x, dtype=np.float64)
+    return Maximum(h, -float(result.fun) * scale, float(np.linalg.norm(result.jac)), int(result.nfev) + n_before)
+
+
+def maximise_likelihood(store: Store, *, tolerance: float = 1e-10) -> Maximum:
     """Return the h under which the observations are most likely; 0 if there are none.
 
     Where the likelihood has no maximum, the last h tried, with |h| about 1e4 if it grows without bound.
     """
-    h = np.zeros(target.n_goods)
-    if len(target) == 0:
+    h = np.zeros(store.n_goods)
+    if len(store) == 0:
         return Maximum(h, 0.0, 0.0, 0)
     for _ in range(_EM_STEPS):
-        h = _em_step(target, h, tolerance)
-    result = _maximise(target, h, tolerance)
-    h = np.asarray(result.x, dtype=np.float64)
-    return Maximum(h, -float(result.fun) * len(target), float(np.linalg.norm(result.jac)), int(result.nfev) + _EM_STEPS)
+        h = _em_step(store, h, tolerance)
+    return _climb(store, h, tolerance, _EM_STEPS)
 
 
-class StreamedMaximum(NamedTuple):
-    """The most likely h of regions in parts, and what is known of the likelihood around it.
-
-    maximum : as in memory.
-    anchored : the log-likelihood near it.
-    """
-
-    maximum: Maximum
-    anchored: AnchoredLogLikelihood
-
-
-def maximise_streamed(
-    target: StreamedLogLikelihood, *, seed: int = 0, tolerance: float = 1e-10, n_sample: int = LARGE
-) -> StreamedMaximum:
+def maximise_large(
+    store: Store, *, seed: int = 0, tolerance: float = 1e-10, n_sample: int = _SAMPLE
+) -> tuple[Maximum, Anchored]:
     """Return the h under which all observations are most likely, in two passes over them if all goes well.
 
     A sample's maximum is √(T/m) standard errors away, m its size. One pass there gives exact sums, which with the
-    sample's own give the likelihood around (`AnchoredLogLikelihood`), whose maximum is nearer by orders of magnitude; a
-    second pass gives the exact gradient there, and a last Newton step, which must be below a hundredth of a standard
-    error.
+    sample's own give the likelihood around (`Anchored`), whose maximum is nearer by orders of magnitude; a second pass
+    gives the exact gradient there, and a last Newton step, which must be below a hundredth of a standard error.
 
     Parameters
     ----------
     seed : picks the sample.
     n_sample : its size.
+
+    Returns
+    -------
+    The maximum, and the likelihood near it.
     """
-    sample = sample_rows(target.parts, n_sample, seed)
-    h = maximise_likelihood(log_likelihood_of(sample), tolerance=tolerance).h
+    sample = store.pick(n_sample, seed)
+    h = maximise_likelihood(Memory(sample), tolerance=tolerance).h
     n_passes = 0
     for _ in range(_ROUNDS):
-        around = AnchoredLogLikelihood(h, target.all_sums(h, tolerance=tolerance), sample, len(target))
+        around = Anchored(store, h, store.sums(h, derivatives=2, tolerance=tolerance), sample)
         if np.linalg.eigvalsh(around.exact.information)[0] <= 0:
             break
-        h = np.asarray(_maximise(around, h, tolerance).x, dtype=np.float64)
-        value, gradient = target.sums(h, tolerance=tolerance)
+        h = _climb(around, h, tolerance).h
+        value, gradient, _ = store.sums(h, tolerance=tolerance)
         n_passes += 2
-        anchored = AnchoredLogLikelihood(
-            h, Sums(value, gradient, around.information(h, tolerance=tolerance)), sample, len(target)
-        )
-        step = _newton_step(anchored.exact)
+        exact = Sums(value, gradient, around.sums(h, derivatives=2, tolerance=tolerance).information)
+        step = _newton_step(exact)
         if step is not None and float(gradient @ step) < _CLOSE_ENOUGH**2:
-            maximum = Maximum(
-                h + step, value + 0.5 * float(gradient @ step), float(np.linalg.norm(gradient)) / len(target), n_passes
-            )
-            return StreamedMaximum(maximum, anchored)
+            gradient_norm = float(np.linalg.norm(gradient)) / len(store)
+            maximum = Maximum(h + step, value + 0.5 * float(gradient @ step), gradient_norm, n_passes)
+            return maximum, Anchored(store, h, exact, sample)
     # No maximum to speak of near that of the sample: every step takes a pass.
-    result = _maximise(target, h, tolerance)
-    h = np.asarray(result.x, dtype=np.float64)
-    maximum = Maximum(
-        h, -float(result.fun) * len(target), float(np.linalg.norm(result.jac)), int(result.nfev) + n_passes
-    )
-    return StreamedMaximum(
-        maximum, AnchoredLogLikelihood(h, target.all_sums(h, tolerance=tolerance), sample, len(target))
-    )
+    maximum = _climb(store, h, tolerance, n_passes)
+    exact = store.sums(maximum.h, derivatives=2, tolerance=tolerance)
+    return maximum, Anchored(store, maximum.h, exact, sample)
 
 
 def _newton_step(sums: Sums) -> Array | None:
     if np.linalg.eigvalsh(sums.information)[0] <= 0:
         return None
     return np.asarray(np.linalg.solve(sums.information, sums.gradient), dtype=np.float64)
-
-
-def _conclude_streamed(target: StreamedLogLikelihood, goods: tuple[str, ...], tolerance: float) -> MaximumLikelihood:
-    maximum, anchored = maximise_streamed(target, tolerance=tolerance)
-    information = anchored.exact.information
-    # Wald's statistic for κ = 0 in place of the likelihood's: it spares a pass.
-    gain = 0.5 * float(maximum.h @ information @ maximum.h)
-    is_separable = target.is_separable(maximum.h) if maximum.h.any() else False
-    return _conclude(maximum, _inverse(information), gain, is_separable, len(target), goods)
 
 
 def _judge(gradient_norm: float, h: Array, covariance: Array, is_separable: bool, gain: float) -> tuple[str, str]:
@@ -286,31 +265,26 @@ def fit_maximum_likelihood(
     The paper gives maximum likelihood up for want of a closed form and of a gradient; both are exact here.
 
     More than 65,536 stored observations are not passed over at every step: a sample of them gives the start and the
-    shape of the likelihood, two or more passes over all of them the rest (`maximise_streamed`). The maximum is the
+    shape of the likelihood, two or more passes over all of them the rest (`maximise_large`). The maximum is the
     exact one, to a hundredth of its standard error.
     """
     source = as_observations(observations)
     if source.n_goods < 2:
         raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
-    with in_parts(source, engine, degenerate=degenerate, seed=0, report=report) as found:
-        if found is not None:
-            parts, origin = found
-            return _conclude_streamed(StreamedLogLikelihood(parts, report), origin.goods, tolerance)
-    memory = source.load() if isinstance(source, StoredObservations) else source
-    regions = Regions.of(memory)
-    regions = regions[usable_rows(regions, degenerate)]
-    with summed_on(engine, regions) as target:
-        maximum = maximise_likelihood(target, tolerance=tolerance)
-        covariance = _inverse(target.information(maximum.h, tolerance=tolerance))
-        gain = maximum.log_likelihood - target.value(np.zeros_like(maximum.h), tolerance=tolerance)
-    is_separable = bool(regions.contains(maximum.h, strict=True).all()) if maximum.h.any() else False
-    return _conclude(maximum, covariance, gain, is_separable, len(regions), memory.goods)
-
-
-def _conclude(
-    maximum: Maximum, covariance: Array, gain: float, is_separable: bool, n_observations: int, goods: tuple[str, ...]
-) -> MaximumLikelihood:
+    with open_store(source, engine=engine, degenerate=degenerate, report=report) as (store, origin):
+        if store.is_large:
+            maximum, anchored = maximise_large(store, tolerance=tolerance)
+            information = anchored.exact.information
+            # Wald's statistic for κ = 0 in place of the likelihood's: it spares a pass.
+            gain = 0.5 * float(maximum.h @ information @ maximum.h)
+        else:
+            maximum = maximise_likelihood(store, tolerance=tolerance)
+            information = store.sums(maximum.h, derivatives=2, tolerance=tolerance).information
+            at_zero = store.sums(np.zeros_like(maximum.h), derivatives=0, tolerance=tolerance).value
+            gain = maximum.log_likelihood - at_zero
+        is_separable = store.all_contain(maximum.h) if maximum.h.any() else False
     h, log_likelihood, gradient_norm, n_evaluations = maximum
+    covariance = _inverse(information)
     status, message = _judge(gradient_norm, h, covariance, is_separable, gain)
     n, kappa = len(h), float(np.linalg.norm(h))
     direction = h / kappa if kappa > 0 else np.full(n, np.nan)
@@ -324,12 +298,12 @@ def _conclude(
         covariance=covariance,
         log_likelihood=log_likelihood,
         aic=2 * n - 2 * log_likelihood,
-        bic=n * float(np.log(n_observations)) - 2 * log_likelihood,
+        bic=n * float(np.log(len(store))) - 2 * log_likelihood,
         status=status,
         message=message,
         n_evaluations=n_evaluations,
-        n_observations=n_observations,
-        goods=goods,
+        n_observations=len(store),
+        goods=origin.goods,
     )
 
 

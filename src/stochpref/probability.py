@@ -14,11 +14,12 @@ from stochpref.checks import kind_of
 from stochpref.errors import InvalidArgument
 from stochpref.laws import VonMisesFisher
 from stochpref.loading import load
-from stochpref.mass.masses import Masses, check_direction, exact_log_mass, vmf_mean
+from stochpref.mass.masses import Masses, check_direction, vmf_mean
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions
 from stochpref.stores.engines import connect
-from stochpref.stores.summing import engine_log_mass
+from stochpref.stores.opening import store_of
+from stochpref.stores.protocol import join_masses
 
 # How a mass is computed: None for quadrature, else an estimator.
 METHODS: Final[dict[str, str | None]] = {
@@ -73,11 +74,9 @@ def log_mass(
         raise InvalidArgument(f"engine={engine!r} computes exact masses only; received method={method!r}")
 
     def of_block(block: Regions, place: Any) -> Masses:
-        if place != "cpu":
-            return engine_log_mass(block, h, tolerance, place, gradient=gradient)
         estimator = METHODS[method]
         if estimator is None:
-            return exact_log_mass(block, h, gradient=gradient, tolerance=tolerance)
+            return store_of(block, place).masses(h, gradient=gradient, tolerance=tolerance)
         if rng is None:
             raise InvalidArgument(f"method={method!r} draws random numbers; pass rng=numpy.random.default_rng(seed)")
         sample = load(estimator)(block, h, n_draws=n_draws, rng=rng)
@@ -88,7 +87,7 @@ def log_mass(
             masses = of_block(source, place)
         else:
             blocks = source.blocks() if isinstance(source, StoredObservations) else [source]
-            masses = _joined([of_block(Regions.of(block), place) for block in blocks])
+            masses = join_masses([of_block(Regions.of(block), place) for block in blocks])
     if full:
         return masses
     return (masses.log_mass, masses.gradient) if masses.gradient is not None else masses.log_mass
@@ -112,13 +111,4 @@ def _parameters(law: Any, concentration: float | None, mean_direction: ArrayLike
     raise InvalidArgument(
         f"law must be a VonMisesFisher, or both its parameters; received {received}; "
         "pass VonMisesFisher(mean_direction, concentration)"
-    )
-
-
-def _joined(blocks: list[Masses]) -> Masses:
-    slopes = [block.gradient for block in blocks if block.gradient is not None]
-    return Masses(
-        np.concatenate([block.log_mass for block in blocks]),
-        np.concatenate([block.error for block in blocks]),
-        np.concatenate(slopes) if slopes else None,
     )

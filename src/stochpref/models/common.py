@@ -37,8 +37,8 @@ from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
 from stochpref.regions import Regions, usable_rows
 from stochpref.scores import consistency
-from stochpref.stores.disk import data_hash
 from stochpref.stores.engines import connect, is_cluster
+from stochpref.stores.packing import data_hash
 
 Array = NDArray[np.float64]
 

@@ -39,7 +39,6 @@ from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import Choice, choose_sampler
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities
 from stochpref.posterior.diagnostics import Diagnostics
-from stochpref.posterior.locating import locate
 from stochpref.posterior.prior import Prior, PriorFn
 from stochpref.posterior.results import (
     MAX_LIKELIHOOD_DRAWS,
@@ -57,10 +56,12 @@ from stochpref.posterior.summary import (
     judge_identification,
     make_rows,
 )
+from stochpref.posterior.target import Target
 from stochpref.readers.by_name import as_menus
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions, usable_rows
 from stochpref.rows import places_of
+from stochpref.stores.opening import open_store
 
 Array = NDArray[np.float64]
 
@@ -174,19 +175,20 @@ class HeterogeneousUtility(Estimator):
         prior = Prior.within(self.concentration_bounds, source.n_goods, self.prior)
         rng, self.seed_ = generator(self.random_state)
         key = int(rng.integers(2**63))
-        where = {"engine": self.engine, "sampler": self.sampler, "degenerate": self.degenerate}
         with ExitStack() as stack:
             report = stack.enter_context(progress(self.verbose and isinstance(source, StoredObservations), "data"))
-            located = stack.enter_context(locate(source, prior, **where, seed=key, report=report))
+            store, origin = stack.enter_context(
+                open_store(source, engine=self.engine, degenerate=self.degenerate, seed=key, report=report)
+            )
             self.goods_, self.n_features_in_ = source.goods, source.n_goods
-            self.n_observations_, self.n_dropped_ = located.n_observations, located.n_dropped
-            self.data_hash_, self.likelihood_error_ = located.data_hash, located.likelihood_error
-            choice = choose_sampler(self.sampler, located.target, key, plan, self.metropolis)
+            self.n_observations_, self.n_dropped_ = origin.n_observations, origin.n_dropped
+            choice = choose_sampler(self.sampler, Target(store, prior), key, plan, self.metropolis)
+            self.data_hash_, self.likelihood_error_ = origin.data_hash, choice.likelihood_error
             fingerprint = {} if plan.checkpoint is None else self._fingerprint(key, prior)
             draws, found = self._draw(choice, plan, fingerprint)
         seed = -1 if self.seed_ is None else self.seed_
         attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}
-        self.posterior_ = as_tree(draws, located.shown, attributes)
+        self.posterior_ = as_tree(draws, origin.kept, attributes)
         self.command_: list[str] | None = None
         self._conclude(found, prior)
         self._warn()

@@ -75,7 +75,7 @@ class MetropolisState(NamedTuple):
 class Metropolis:
     """The sampler; see the module.
 
-    target : regions and prior.
+    target : store, in memory, and prior.
     seed : of all its random numbers.
     options : step sizes and the likelihood.
     n_warmup : steps to discard; the paper discards none and keeps the last state only.
@@ -137,8 +137,8 @@ class Metropolis:
     def log_likelihood(self, h: Array, rng: np.random.Generator) -> tuple[float, int]:
         """Return the log-likelihood, estimated or exact, and how many regions no draw has hit."""
         if self.options.likelihood == "exact":
-            return self.target.log_likelihood.value(h, tolerance=TOLERANCE), 0
-        hits, _ = count_hits(self.target.regions, draw_cloud(h, self.options.n_cloud, rng=rng))
+            return self.target.store.sums(h, derivatives=0, tolerance=TOLERANCE).value, 0
+        hits, _ = count_hits(self.target.store.load(), draw_cloud(h, self.options.n_cloud, rng=rng))
         log_share = np.log(np.where(hits > 0, hits, _UNSEEN) / self.options.n_cloud)
         return float(np.sum(log_share)), int(np.sum(hits == 0))
 
@@ -147,7 +147,7 @@ class Metropolis:
 
         A prior given as a function cannot be drawn from: one of many draws from the uniform prior, in proportion to it.
         """
-        prior, n = self.target.prior, self.target.regions.n_goods
+        prior, n = self.target.prior, self.target.store.n_goods
         n_tries = 1 if prior.log_density_fn is None else _PRIOR_TRIES
         directions = uniform_directions(n_tries, n, rng=rng)
         kappas = rng.uniform(prior.lower, prior.upper, n_tries)

@@ -23,7 +23,7 @@ from stochpref.loading import load
 from stochpref.posterior.chains import DiagnoseFn, Draws, Plan
 from stochpref.posterior.checkpoints import read_checkpoint
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
-from stochpref.posterior.gaussian import Reference, find_reference
+from stochpref.posterior.large import near_maximum
 from stochpref.posterior.samplers.gibbs import Gibbs
 from stochpref.posterior.samplers.gibbs_remote import RemoteGibbs
 from stochpref.posterior.samplers.hamiltonian import Hamiltonian
@@ -31,8 +31,6 @@ from stochpref.posterior.samplers.importance import Importance, resample, smooth
 from stochpref.posterior.samplers.layered import Layered
 from stochpref.posterior.samplers.layers import find_layers
 from stochpref.posterior.target import Sampler, Target
-from stochpref.stores.anchored import AnchoredLogLikelihood
-from stochpref.stores.cluster import ClusterParts
 
 Array = NDArray[np.float64]
 
@@ -51,6 +49,7 @@ class Choice(NamedTuple):
     finish_fn : draws -> draws of equal weight.
     instead_fn : diagnostics -> another choice, where these say that the draws are of no use; None if there is none.
     end_fn : to be called when all is drawn, or nothing will be: frees what the sampler keeps elsewhere.
+    likelihood_error : standard error of the log-likelihood at posterior draws; 0 where it is exact.
     """
 
     sampler: Sampler
@@ -60,6 +59,7 @@ class Choice(NamedTuple):
     finish_fn: Callable[[Draws], Draws] = lambda draws: draws
     instead_fn: Callable[[Diagnostics], Choice] | None = None
     end_fn: Callable[[], None] = lambda: None
+    likelihood_error: float = 0.0
 
 
 def choose_sampler(name: str, target: Target, seed: int, plan: Plan, options: Any = None) -> Choice:
@@ -67,12 +67,15 @@ def choose_sampler(name: str, target: Target, seed: int, plan: Plan, options: An
 
     A run that "auto" goes on with keeps the sampler that it has come to.
     """
+    error = 0.0
+    if target.store.is_large and name != "gibbs" and SAMPLERS.get(name) is None:  # those two work on rows, not on sums
+        target, error = near_maximum(target, seed)
     if name != "auto":
-        return _named(name, target, seed, plan, options)
+        return _named(name, target, seed, plan, options)._replace(likelihood_error=error)
     begun, choice = read_checkpoint(plan.checkpoint), _cheapest(target, seed, plan)
-    if begun is None or begun.sampler not in SAMPLERS or begun.sampler == choice.sampler.name:
-        return choice
-    return _named(begun.sampler, target, seed, plan, options)._replace(reason=begun.reason)
+    if begun is not None and begun.sampler in SAMPLERS and begun.sampler != choice.sampler.name:
+        choice = _named(begun.sampler, target, seed, plan, options)._replace(reason=begun.reason)
+    return choice._replace(likelihood_error=error)
 
 
 def _named(name: str, target: Target, seed: int, plan: Plan, options: Any) -> Choice:
@@ -81,87 +84,73 @@ def _named(name: str, target: Target, seed: int, plan: Plan, options: Any) -> Ch
         return _gibbs(target, seed, asked)
     elsewhere = SAMPLERS.get(name)
     if elsewhere is not None:
-        if target.parts is not None:
+        if not target.store.in_memory:
             raise InvalidArgument(f"sampler={name!r} takes observations in memory, on engine='cpu'")
         # The paper's algorithm makes the steps asked for and stops.
         sampler = load(elsewhere)(target, seed, *(() if options is None else (options,)))
         return Choice(sampler, asked, lambda p: replace(p, n_effective=0))
     if name == "hamiltonian":
-        return Choice(Hamiltonian(target, seed, find_reference(target)), asked)
-    if name == "importance":
-        return _importance(target, seed, plan, find_reference(target), asked)
-    return _weighted(Layered(target, seed, find_layers(target)), seed, plan, asked)
+        return _hamiltonian(target, seed, asked)
+    return (_importance if name == "importance" else _layered)(target, seed, plan, asked)
 
 
 def _gibbs(target: Target, seed: int, reason: str) -> Choice:
     """Return the Gibbs sampler of observations in memory or on a cluster."""
-    if target.parts is None:
+    if target.store.in_memory:
         return Choice(Gibbs(target, seed), reason)
-    if not isinstance(target.parts, ClusterParts):
+    if not target.store.keeps_latents:
         raise InvalidArgument(
             "sampler='gibbs' keeps a utility of every observation for every chain, more than memory holds; "
             "leave the sampler to 'auto', or use engine='dask' with workers that have room"
         )
-    sampler = RemoteGibbs(target.parts, target.prior, seed)
+    sampler = RemoteGibbs(target, seed)
     return Choice(sampler, reason, end_fn=sampler.forget)
 
 
-def _on_large(target: Target, seed: int, plan: Plan) -> Choice:
-    """Return the sampler for a likelihood that is known near its maximum only."""
-    reference = find_reference(target)
-    facts = f"{len(target.log_likelihood):,} observations in parts"
-    if not reference.is_mode:
-        return Choice(Hamiltonian(target, seed, reference), f"{facts}; the posterior has no mode inside its bounds")
-    return _with_hamiltonian_instead(_importance(target, seed, plan, reference, facts), target, seed, reference)
-
-
 def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
-    if isinstance(target.log_likelihood, AnchoredLogLikelihood):
-        return _on_large(target, seed, plan)
-    n, size = target.regions.n_goods, len(target.regions)
+    n, size = target.store.n_goods, len(target.store)
+    if not target.store.is_exact:  # known near the mode only
+        facts = f"{size:,} observations in parts"
+        if not target.reference.is_mode:
+            return _hamiltonian(target, seed, f"{facts}; the posterior has no mode inside its bounds")
+        return _around_mode(target, seed, plan, facts)
     if size < 5 * n:
         return _gibbs(target, seed, "few observations: the posterior need not look Gaussian")
     if n > _MOST_GOODS:
         return _gibbs(target, seed, f"more than {_MOST_GOODS} goods")
-    reference = find_reference(target)
-    merged = target.regions.merged()
-    n_distinct = size if merged is None else len(merged.regions)
-    if not reference.is_mode:
-        return _without_mode(target, seed, plan, reference, n_distinct)
-    kappa = float(np.linalg.norm(reference.mode))
-    costs = {"gibbs": gibbs_cost(n, kappa), "importance": importance_cost(n, size) * n_distinct / size}
-    facts = f"{n} goods, concentration near {kappa:.3g}: "
-    compared = f"{facts}about {costs['gibbs']:,.0f} µs an observation and effective draw by gibbs, "
-    compared += f"{costs['importance']:,.0f} by importance"
-    if target.engine_likelihood is not None:
-        compared = f"{facts}the engine sums the exact likelihood"
-    elif costs["gibbs"] <= costs["importance"]:
-        return _gibbs(target, seed, compared)
-    return _with_hamiltonian_instead(_importance(target, seed, plan, reference, compared), target, seed, reference)
+    return _compared(target, seed, plan)
 
 
-def _with_hamiltonian_instead(choice: Choice, target: Target, seed: int, reference: Reference) -> Choice:
+def _compared(target: Target, seed: int, plan: Plan) -> Choice:
+    """Return Gibbs sampling, or the sampler on the exact likelihood that suits, whichever costs less."""
+    store, n, kappa = target.store, target.store.n_goods, float(np.linalg.norm(target.reference.mode))
+    by_gibbs, by_other = gibbs_cost(n, kappa), importance_cost(n, len(store)) * store.count_distinct() / len(store)
+    facts, other, make = f"{n} goods, concentration near {kappa:.3g}: ", "importance", _around_mode
+    if not target.reference.is_mode:
+        facts, other, make = f"the posterior has no mode inside its bounds; {facts}", "layered", _between_bounds
+        by_other /= _LAYERED_EFFICIENCY
+    elif store.on_engine:
+        return _around_mode(target, seed, plan, f"{facts}the engine sums the exact likelihood")
+    reason = f"{facts}about {by_gibbs:,.0f} µs an observation and effective draw by gibbs, {by_other:,.0f} by {other}"
+    return _gibbs(target, seed, reason) if by_gibbs <= by_other else make(target, seed, plan, reason)
+
+
+def _around_mode(target: Target, seed: int, plan: Plan, reason: str) -> Choice:
+    """Return importance sampling, with Hamiltonian Monte Carlo to fall back on."""
+
     def instead(found: Diagnostics) -> Choice:
-        reason = f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}"
-        return Choice(Hamiltonian(target, seed, reference), reason)
+        return _hamiltonian(target, seed, f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}")
 
-    return choice._replace(instead_fn=instead)
+    return _importance(target, seed, plan, reason)._replace(instead_fn=instead)
 
 
-def _without_mode(target: Target, seed: int, plan: Plan, reference: Reference, n_distinct: int) -> Choice:
-    n, size, kappa = target.regions.n_goods, len(target.regions), float(np.linalg.norm(reference.mode))
-    by_gibbs = gibbs_cost(n, kappa)
-    by_layers = importance_cost(n, size) * n_distinct / size / _LAYERED_EFFICIENCY
-    compared = f"the posterior has no mode inside its bounds; {n} goods, concentration near {kappa:.3g}: about "
-    compared += f"{by_gibbs:,.0f} µs an observation and effective draw by gibbs, {by_layers:,.0f} by layered"
-    if by_gibbs <= by_layers:
-        return _gibbs(target, seed, compared)
+def _between_bounds(target: Target, seed: int, plan: Plan, reason: str) -> Choice:
+    """Return importance sampling by layers, with Gibbs sampling to fall back on."""
 
     def instead(found: Diagnostics) -> Choice:
         return _gibbs(target, seed, f"layered weights were too uneven, Pareto k {found.pareto_k:.2f}")
 
-    choice = _weighted(Layered(target, seed, find_layers(target)), seed, plan, compared)
-    return choice._replace(instead_fn=instead)
+    return _layered(target, seed, plan, reason)._replace(instead_fn=instead)
 
 
 def gibbs_cost(n_goods: int, concentration: float) -> float:
@@ -176,8 +165,16 @@ def importance_cost(n_goods: int, n_observations: int) -> float:
     return (16.0 + 1.7 * n_goods) / efficiency
 
 
-def _importance(target: Target, seed: int, plan: Plan, reference: Reference, reason: str) -> Choice:
-    return _weighted(Importance(target, seed, reference), seed, plan, reason)
+def _hamiltonian(target: Target, seed: int, reason: str) -> Choice:
+    return Choice(Hamiltonian(target, seed, target.reference), reason)
+
+
+def _importance(target: Target, seed: int, plan: Plan, reason: str) -> Choice:
+    return _weighted(Importance(target, seed, target.reference), seed, plan, reason)
+
+
+def _layered(target: Target, seed: int, plan: Plan, reason: str) -> Choice:
+    return _weighted(Layered(target, seed, find_layers(target)), seed, plan, reason)
 
 
 def _weighted(sampler: Importance | Layered, seed: int, plan: Plan, reason: str) -> Choice:

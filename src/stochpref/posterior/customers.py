@@ -19,6 +19,7 @@ from stochpref.posterior.prior import Prior
 from stochpref.posterior.samplers.gibbs import Gibbs, GibbsState
 from stochpref.posterior.target import Target
 from stochpref.regions import Regions
+from stochpref.stores.memory import Memory
 
 Array = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ def customer_utilities(
 ) -> CustomerUtilities:
     """Return utilities given the regions, over draws (draws, n) and (draws,) of the law."""
     mean, centre, square = np.zeros(regions.side.shape), np.zeros(regions.side.shape), np.zeros(regions.side.shape)
-    kernel = Gibbs(Target(regions, prior), seed)
+    kernel = Gibbs(Target(Memory(regions), prior), seed)
     latents = kernel.init(1).latents
     iteration = 0
     for s, (direction, kappa) in enumerate(zip(mean_direction, concentration, strict=True)):

@@ -13,7 +13,7 @@ where even that has no maximum, the prior's own spread caps the Gaussian.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from stochpref.likelihood import maximise_likelihood
 from stochpref.posterior.bounds import into_shell
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.target import Target
+
+if TYPE_CHECKING:
+    from stochpref.posterior.target import Target
 
 Array = NDArray[np.float64]
 
@@ -81,10 +83,15 @@ def evaluate(target: Target, h: Array) -> Point:
     value, gradient = log_prior(target.prior, h)
     if not np.isfinite(value):
         return Point(h, -np.inf, np.zeros_like(h))
-    if len(target.regions) == 0:
+    if len(target.store) == 0:
         return Point(h, value, gradient)
-    total, slope = target.log_likelihood.sums(h, tolerance=TOLERANCE)
-    return Point(h, value + total, gradient + slope)
+    sums = target.store.sums(h, tolerance=TOLERANCE)
+    return Point(h, value + sums.value, gradient + sums.gradient)
+
+
+def _information(target: Target, h: Array) -> Array:
+    """Return minus the Hessian of the log-likelihood."""
+    return target.store.sums(h, derivatives=2, tolerance=TOLERANCE).information
 
 
 def _prior_information(h: Array) -> Array:
@@ -98,7 +105,7 @@ def _find_mode(target: Target, start: Array) -> tuple[Array, Array] | None:
     h = start
     information = np.empty((0, 0))
     for _ in range(_NEWTON_STEPS):
-        information = target.log_likelihood.information(h, tolerance=TOLERANCE) + _prior_information(h)
+        information = _information(target, h) + _prior_information(h)
         if np.linalg.eigvalsh(information)[0] <= 0:
             return None
         step = np.linalg.solve(information, evaluate(target, h).gradient)
@@ -114,9 +121,12 @@ def _find_mode(target: Target, start: Array) -> tuple[Array, Array] | None:
 
 def find_reference(target: Target) -> Reference:
     """Return the Gaussian for a target: maximum likelihood, then a few Newton steps, 15 to 30 evaluations in all."""
-    likelihood, prior = target.log_likelihood, target.prior
-    n = likelihood.n_goods
-    most_likely = maximise_likelihood(likelihood).h if target.most_likely is None else target.most_likely
+    return reference_near(target, maximise_likelihood(target.store).h)
+
+
+def reference_near(target: Target, most_likely: Array) -> Reference:
+    """Return the Gaussian for a target, given the h at which its likelihood is largest."""
+    prior, n = target.prior, target.store.n_goods
     h = into_shell(prior, most_likely)
     found = _find_mode(target, h)
     if found is not None:
@@ -124,9 +134,9 @@ def find_reference(target: Target) -> Reference:
         return Reference(mode, mode, np.linalg.cholesky(np.linalg.inv(information)), True)
     # E|h|²/n under the prior: no direction is wider than that.
     spread = (prior.lower**2 + prior.lower * prior.upper + prior.upper**2) / (3 * n)
-    values, vectors = np.linalg.eigh(likelihood.information(h, tolerance=TOLERANCE))
+    values, vectors = np.linalg.eigh(_information(target, h))
     covariance = (vectors / np.maximum(values, 1 / spread)) @ vectors.T
-    slope = likelihood.sums(h, tolerance=TOLERANCE)[1]
+    slope = target.store.sums(h, tolerance=TOLERANCE).gradient
     return Reference(h, h + covariance @ slope, np.linalg.cholesky(covariance), False)
 
 

@@ -10,39 +10,38 @@ numbers, whatever the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.posterior.gaussian import Reference, find_reference
 from stochpref.posterior.prior import Prior
-from stochpref.regions import Regions
-from stochpref.stores.disk import Parts
-from stochpref.stores.summing import LogLikelihood, ThreadedLogLikelihood
+from stochpref.stores.protocol import Store
 
 Array = NDArray[np.float64]
 
 
-class Target(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Target:
     """The posterior to sample.
 
-    regions : of the observations, none degenerate; of a sample, where the observations themselves are in parts.
+    store : of the observations.
     prior : of (μ, κ).
-    engine_likelihood : the log-likelihood of all observations where another engine keeps them; None for the CPU's.
-    parts : all observations, where they are on a cluster or on disk; None where `regions` are all.
-    most_likely : (n,) the maximum of the likelihood, where it is known already.
+    find_fn : target -> the Gaussian near it.
     """
 
-    regions: Regions
+    store: Store
     prior: Prior
-    engine_likelihood: LogLikelihood | None = None
-    parts: Parts | None = None
-    most_likely: Array | None = None
+    find_fn: Callable[[Target], Reference] = find_reference
 
-    @property
-    def log_likelihood(self) -> LogLikelihood:
-        """The exact log-likelihood, on the engine chosen."""
-        return self.engine_likelihood or ThreadedLogLikelihood(self.regions)
+    @cached_property
+    def reference(self) -> Reference:
+        """The Gaussian near the posterior, looked for once: that takes many evaluations of the likelihood."""
+        return self.find_fn(self)
 
 
 class Info(NamedTuple):

@@ -1,134 +1,61 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""The log-likelihood of regions in parts, and what a sample of them can tell of it near a point where it is known.
+"""What a sample of rows can tell of the sums over all of them near a point where those are known.
 
-`StreamedLogLikelihood` is exact: one pass over the parts a value. `AnchoredLogLikelihood` is not, and says by how much:
-it takes value, gradient and information of all observations at one h, its anchor, from one exact pass, and what is
-left of a Taylor series beyond the second order from a sample of rows. That rest is of third order, so its sampling
-error is T |d|³/√m for m rows sampled, d = h - anchor: at the distance of a standard error, |d| ~ 1/√T, it vanishes as
-1/√(mT), and a few thousand rows do the work of millions.
+`Anchored` is not exact, and says by how much: it takes value, gradient and information of all observations at one h,
+its anchor, from one exact pass, and what is left of a Taylor series beyond the second order from a sample of rows. That
+rest is of third order, so its sampling error is T |d|³/√m for m rows sampled, d = h - anchor: at the distance of a
+standard error, |d| ~ 1/√T, it vanishes as 1/√(mT), and a few thousand rows do the work of millions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.mass.masses import Sums, exact_log_mass, sum_log_mass, sum_with_information
+from stochpref.mass.masses import Sums, sum_with_information
 from stochpref.regions import Regions
-from stochpref.stores.disk import Parts, ReportFn
+from stochpref.stores.protocol import NOT_ASKED, Store, Task, sums_of
 
 Array = NDArray[np.float64]
 
 _BATCHES: Final = 32  # of the sample, whose spread tells the sampling error
 
 
-def _value(regions: Regions, h: Array, tolerance: float) -> float:
-    return float(np.sum(exact_log_mass(regions, h, tolerance=tolerance).log_mass))
+class Anchored(Store):
+    """Another store, with sums that cost little and are right near an anchor; see the module.
 
-
-def _sums(regions: Regions, h: Array, tolerance: float) -> tuple[float, Array]:
-    return sum_log_mass(regions, h, tolerance=tolerance)
-
-
-def _all_sums(regions: Regions, h: Array, tolerance: float) -> Sums:
-    return sum_with_information(regions, h, tolerance=tolerance)
-
-
-def _holds_all(regions: Regions, h: Array) -> bool:
-    return bool(regions.contains(h, strict=True).all())
-
-
-@dataclass(frozen=True, slots=True)
-class StreamedLogLikelihood:
-    """The log-likelihood of regions in parts: one pass over them for each call, added in order.
-
-    parts : where the regions are.
-    report : told of parts done, parts in all and what is being done, part by part; None to tell nobody.
-    """
-
-    parts: Parts
-    report: ReportFn | None = None
-
-    @property
-    def n_goods(self) -> int:
-        """Number of goods."""
-        return self.parts.n_goods
-
-    def __len__(self) -> int:
-        return sum(self.parts.sizes)
-
-    def value(self, h: Array, *, tolerance: float = 1e-10) -> float:
-        """Return Σ log-mass."""
-        return sum(self._pass(_value, h, tolerance))
-
-    def sums(self, h: Array, *, tolerance: float = 1e-10) -> tuple[float, Array]:
-        """Return Σ log-mass and its gradient in h."""
-        value, gradient = 0.0, np.zeros(self.n_goods)
-        for own, slope in self._pass(_sums, h, tolerance):
-            value, gradient = value + own, gradient + slope
-        return value, gradient
-
-    def all_sums(self, h: Array, *, tolerance: float = 1e-10) -> Sums:
-        """Return Σ log-mass, its gradient and minus its Hessian, in one pass."""
-        value, gradient, information = 0.0, np.zeros(self.n_goods), np.zeros((self.n_goods, self.n_goods))
-        for part in self._pass(_all_sums, h, tolerance):
-            value, gradient, information = value + part.value, gradient + part.gradient, information + part.information
-        return Sums(value, gradient, information)
-
-    def information(self, h: Array, *, tolerance: float = 1e-10) -> Array:
-        """Return minus the Hessian (n, n)."""
-        return self.all_sums(h, tolerance=tolerance).information
-
-    def curvature(self, h: Array, *, tolerance: float = 1e-10) -> Array:
-        """Return the information."""
-        return self.information(h, tolerance=tolerance)
-
-    def is_separable(self, h: Array) -> bool:
-        """Tell whether h lies strictly inside every region."""
-        return all(self.parts.map(_holds_all, h))
-
-    def _pass(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """Yield what a function says of every part, in order."""
-        for k, found in enumerate(self.parts.map(function, *arguments), start=1):
-            if self.report is not None:
-                self.report(k, len(self.parts.sizes), "a pass over all observations")
-            yield found
-
-
-@dataclass(frozen=True, slots=True)
-class AnchoredLogLikelihood:
-    """The log-likelihood of all observations near an anchor, from exact sums there and a sample; see the module.
-
+    Parameters
+    ----------
+    whole : the store of all observations.
     anchor : (n,) h.
     exact : sums of all observations at the anchor.
-    sample : regions picked at random, in random order.
-    n_rows : observations in all.
+    sample : regions picked from the whole at random, in random order.
     """
 
-    anchor: Array
-    exact: Sums
-    sample: Regions
-    n_rows: int
-    _known: list[Sums] = field(default_factory=list, repr=False)
+    is_exact = False
 
-    @property
-    def n_goods(self) -> int:
-        """Number of goods."""
-        return self.sample.n_goods
+    def __init__(self, whole: Store, anchor: Array, exact: Sums, sample: Regions) -> None:
+        self.whole, self.anchor, self.exact, self.sample = whole, anchor, exact, sample
+        self.n_goods, self.sizes, self.keeps_latents = whole.n_goods, whole.sizes, whole.keeps_latents
+        self._known: list[Sums] = []
 
-    def __len__(self) -> int:
-        return self.n_rows
+    def compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:
+        """Yield function(regions, *arguments) for every task, of parts of the whole."""
+        return self.whole.compute(function, tasks)
+
+    def everywhere(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function in every process in which `compute` does."""
+        self.whole.everywhere(function, *arguments)
 
     @property
     def scale(self) -> float:
         """Observations in all for one of the sample."""
-        return self.n_rows / len(self.sample)
+        return len(self) / len(self.sample)
 
     @property
     def batches(self) -> list[Regions]:
@@ -143,42 +70,29 @@ class AnchoredLogLikelihood:
             self._known.append(sum_with_information(self.sample, self.anchor, tolerance=tolerance))
         return self._known[0]
 
-    def value(self, h: Array, *, tolerance: float = 1e-10) -> float:
-        """Return Σ log-mass, nearly."""
-        return self._value_from(_value(self.sample, h, tolerance), h, tolerance)
-
-    def sums(self, h: Array, *, tolerance: float = 1e-10) -> tuple[float, Array]:
-        """Return Σ log-mass and its gradient, nearly."""
-        value, gradient = sum_log_mass(self.sample, h, tolerance=tolerance)
-        known, step = self.at_anchor(tolerance), h - self.anchor
-        rest = gradient - known.gradient + known.information @ step
-        slope = self.exact.gradient - self.exact.information @ step + self.scale * rest
-        return self._value_from(value, h, tolerance), slope
-
-    def information(self, h: Array, *, tolerance: float = 1e-10) -> Array:
-        """Return minus the Hessian, nearly."""
-        here = sum_with_information(self.sample, h, tolerance=tolerance).information
-        return self.exact.information + self.scale * (here - self.at_anchor(tolerance).information)
-
-    def curvature(self, h: Array, *, tolerance: float = 1e-10) -> Array:
-        """Return the information."""
-        return self.information(h, tolerance=tolerance)
+    def sums(self, h: Array, *, derivatives: int = 1, tolerance: float = 1e-10) -> Sums:
+        """Return sums over all rows, nearly, as `Store.sums`."""
+        here, known = sums_of(self.sample, h, derivatives, tolerance), self.at_anchor(tolerance)
+        exact, step = self.exact, h - self.anchor
+        gradient = information = NOT_ASKED
+        if derivatives > 0:
+            rest = here.gradient - known.gradient + known.information @ step
+            gradient = exact.gradient - exact.information @ step + self.scale * rest
+        if derivatives == 2:
+            information = exact.information + self.scale * (here.information - known.information)
+        return Sums(_series(exact, step) + self.scale * (here.value - _series(known, step)), gradient, information)
 
     def standard_error(self, h: Array, *, tolerance: float = 1e-10) -> float:
-        """Return the standard error of `value` at h, less that at the anchor, from the spread over batches."""
-        if len(self.sample) == self.n_rows:
+        """Return the standard error of the value at h, less that at the anchor, from the spread over batches."""
+        if len(self.sample) == len(self):
             return 0.0
         step = h - self.anchor
         rests = []
         for batch in self.batches:
             known = sum_with_information(batch, self.anchor, tolerance=tolerance)
-            rests.append(_value(batch, h, tolerance) - _series(known, step))
-        share_left = 1.0 - len(self.sample) / self.n_rows
+            rests.append(sums_of(batch, h, 0, tolerance).value - _series(known, step))
+        share_left = 1.0 - len(self.sample) / len(self)
         return self.scale * float(np.sqrt(len(rests) * share_left) * np.std(rests, ddof=1))
-
-    def _value_from(self, sampled: float, h: Array, tolerance: float) -> float:
-        step = h - self.anchor
-        return _series(self.exact, step) + self.scale * (sampled - _series(self.at_anchor(tolerance), step))
 
 
 def _series(known: Sums, step: Array) -> float:

@@ -1,207 +1,38 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Regions too many for memory, in parts: on disk here, or on the workers of a cluster.
-
-A part is packed: two bits for the side of a good, two for the kind of the observation, and prices, in 64 or 32 bits.
-With 10 goods that is 83 bytes an observation, or 43. Whatever is summed over observations is a function of one part's
-regions; parts are always added in order, so results do not depend on who computed them.
-"""
+"""Regions too many for memory, packed in a temporary file."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import IO, Any, Final, NamedTuple, Protocol
+from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stochpref.errors import InvalidObservations, StochprefError, describe_rows
+from stochpref.errors import StochprefError
 from stochpref.files import is_full
-from stochpref.kinds import ABSENT, AT, DEGENERATE, PIVOT
-from stochpref.observations import Observations
-from stochpref.problems import as_problem, pack_problem
-from stochpref.readers.folders import StoredObservations, StoredPart
-from stochpref.regions import Regions, check_degenerate
-
-ReportFn = Callable[[int, int, str], None]  # steps done, steps in all, what is being done
-
-KEPT: Final = 10_000  # observations of a stored data set that a fit keeps to look at
-_SHIFTS: Final = np.array([0, 2, 4, 6], np.uint8)
-_SIDES: Final = np.array([0, 1, 2, -1], np.int8)  # AT, ABOVE, ABSENT and BELOW from their two bits
-
-
-def code_width(n_goods: int) -> int:
-    """Return the bytes that the sides and the kind of one observation take."""
-    return -(-(n_goods + 1) // 4)
+from stochpref.readers.folders import StoredObservations
+from stochpref.regions import check_degenerate
+from stochpref.stores.packing import (
+    KEPT,
+    Note,
+    Origin,
+    PackedRegions,
+    ReportFn,
+    code_width,
+    encode_part,
+    origin_of,
+    pick_rows,
+)
+from stochpref.stores.protocol import Store, Task
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PackedRegions:
-    """Regions in little space, none degenerate.
-
-    codes : (T, ⌈(n + 1) / 4⌉) two bits for each side, and for the kind after the last.
-    slope : (T, n) prices, float64; or float32, in units of the row's largest.
-    price_scale : as in `Regions`; 1 where each row has units of its own.
-    """
-
-    codes: NDArray[np.uint8]
-    slope: NDArray[np.floating[Any]]
-    price_scale: float
-
-    @classmethod
-    def of(cls, regions: Regions, *, single_precision: bool = False) -> PackedRegions:
-        """Pack regions."""
-        n_rows, n = regions.side.shape
-        fields = np.zeros((n_rows, 4 * code_width(n)), np.uint8)
-        fields[:, :n] = regions.side & 3
-        fields[:, n] = regions.kind_code
-        codes = np.bitwise_or.reduce(fields.reshape(n_rows, code_width(n), 4) << _SHIFTS, axis=2)
-        if not single_precision:
-            return cls(codes, np.ascontiguousarray(regions.slope), regions.price_scale)
-        # Only ratios of a row's prices matter; in units of the largest none overflows.
-        largest = np.max(regions.slope, axis=1, keepdims=True, initial=0.0, where=regions.side != ABSENT)
-        slope = np.where(regions.side == ABSENT, 1.0, regions.slope / np.where(largest > 0, largest, 1.0))
-        return cls(codes, slope.astype(np.float32), 1.0)
-
-    @classmethod
-    def join(cls, packed: Sequence[PackedRegions], n_goods: int) -> PackedRegions:
-        """Return one after another; none at all gives none."""
-        if not packed:
-            return cls(np.empty((0, code_width(n_goods)), np.uint8), np.empty((0, n_goods)), 1.0)
-        return cls(
-            np.concatenate([part.codes for part in packed]),
-            np.concatenate([part.slope for part in packed]),
-            max(part.price_scale for part in packed),
-        )
-
-    def __len__(self) -> int:
-        return self.codes.shape[0]
-
-    def rows(self, start: int, stop: int) -> PackedRegions:
-        """Return consecutive rows without copying them."""
-        return PackedRegions(self.codes[start:stop], self.slope[start:stop], self.price_scale)
-
-    def unpack(self) -> Regions:
-        """Return the regions."""
-        n_rows, n = self.slope.shape
-        fields = ((self.codes[:, :, None] >> _SHIFTS) & 3).reshape(n_rows, 4 * code_width(n))
-        kind, side = fields[:, n].astype(np.int8), _SIDES[fields[:, :n]]
-        pivot = np.where(kind == PIVOT, np.argmax(side == AT, axis=1), -1).astype(np.int32)
-        return Regions(kind, side, self.slope.astype(np.float64), pivot, self.price_scale)
-
-
-class Parts(Protocol):
-    """Regions in parts, none degenerate.
-
-    n_goods : of all.
-    sizes : number of regions of each part.
-    """
-
-    @property
-    def n_goods(self) -> int: ...  # noqa: D102
-
-    @property
-    def sizes(self) -> tuple[int, ...]: ...  # noqa: D102
-
-    def map(self, function: Callable[..., Any], *arguments: Any, each: Sequence[Any] | None = None) -> Iterator[Any]:
-        """Yield function(regions, *arguments) of every part, in order; its item of `each` comes before arguments."""
-
-
-def data_hash(observations: Observations) -> str:
-    """Return a hash of everything a fit depends on: goods, prices, budgets, bundles and caps, in order.
-
-    A problem other than that of divisible goods, features, and the absence of empty bundles count where there are any.
-    """
-    digest = hashlib.sha256("\0".join(observations.goods).encode())
-    for array in (observations.prices, observations.budgets, observations.bundles, observations.caps):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    header, arrays = pack_problem(observations.problem)
-    more = {
-        **({} if observations.problem == as_problem("divisible") else {"problem": header}),
-        **({"nonempty": True} if observations.nonempty else {}),
-        **{f"problem {name}": _digest(values) for name, values in arrays.items()},
-        **{f"feature {name}": _digest(values) for name, values in observations.features.items()},
-    }
-    if more:
-        digest.update(json.dumps(more, sort_keys=True).encode())
-    return f"sha256:{digest.hexdigest()}"
-
-
-def _digest(array: NDArray[Any]) -> str:
-    kind = f"{array.dtype.str}{array.shape}".encode()
-    return hashlib.sha256(kind + np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
-class Origin(NamedTuple):
-    """What is known of stored observations beside their regions.
-
-    goods : names.
-    n_observations, n_dropped : in all, and degenerate ones left out.
-    data_hash : of all that a fit depends on.
-    kept : observations picked at random, to look at.
-    """
-
-    goods: tuple[str, ...]
-    n_observations: int
-    n_dropped: int
-    data_hash: str
-    kept: Observations
-
-
-class Note(NamedTuple):
-    """What is noted of a part as it is read: observations, those left out, a hash, and some as they were."""
-
-    n_read: int
-    n_dropped: int
-    digest: bytes
-    kept: Observations | None
-
-    @property
-    def n_used(self) -> int:
-        """Observations that are in the part; one without any is no part."""
-        return self.n_read - self.n_dropped
-
-
-def encode_part(
-    stored: StoredObservations, part: StoredPart, degenerate: str, wanted: NDArray[np.int64]
-) -> tuple[PackedRegions, Note]:
-    """Read a part and pack it.
-
-    Parameters
-    ----------
-    degenerate : "refuse" or "drop".
-    wanted : places among the observations of the part, sorted, that are kept as they are.
-    """
-    packed, kept, n_read, n_dropped = [], [], 0, 0
-    for first_row, observations in stored.read(part):
-        regions = Regions.of(observations)
-        bad = np.flatnonzero(regions.kind_code == DEGENERATE)
-        if bad.size and degenerate == "refuse":
-            raise InvalidObservations(
-                f"{part.path}: observations must not be degenerate (two goods bought in part, or one with money left): "
-                f"only exact ties could explain them; {bad.size} of those from row {first_row:,} are "
-                f"({describe_rows((first_row + bad).tolist())}); correct the quantities or budgets, or leave them out "
-                "with degenerate='drop'",
-                (first_row + bad).tolist(),
-            )
-        used = regions if bad.size == 0 else regions[regions.kind_code != DEGENERATE]
-        packed.append(PackedRegions.of(used, single_precision=stored.single_precision))
-        here = wanted[(wanted >= n_read) & (wanted < n_read + len(observations))] - n_read
-        kept += [observations[here]] if here.size else []
-        n_read, n_dropped = n_read + len(observations), n_dropped + int(bad.size)
-    whole = PackedRegions.join(packed, stored.n_goods)
-    digest = hashlib.sha256(whole.codes.tobytes() + whole.slope.tobytes()).digest()
-    return whole, Note(n_read, n_dropped, digest, kept[0].concat(*kept[1:]) if kept else None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScratchParts:
-    """Parts packed in a temporary file, which goes when this does, however the process ends.
+@dataclass(frozen=True, eq=False)
+class Disk(Store):
+    """Parts in a file, which goes when this does, however the process ends.
 
     Each is read, computed on all threads and forgotten before the next.
     """
@@ -210,17 +41,17 @@ class ScratchParts:
     sizes: tuple[int, ...]
     file: IO[bytes]
     single_precision: bool
+    report: ReportFn | None = None
+    is_large = True
 
-    def map(self, function: Callable[..., Any], *arguments: Any, each: Sequence[Any] | None = None) -> Iterator[Any]:
-        """Yield function(regions, *arguments) of every part, in order."""
-        self.file.seek(0)
-        for k, size in enumerate(self.sizes):
-            own = () if each is None else (each[k],)
-            yield function(self._read(size).unpack(), *own, *arguments)
+    def compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:
+        """Yield function(regions, *arguments) for every task, in order."""
+        return (function(self._read(task.part).unpack(), *task.arguments) for task in tasks)
 
-    def _read(self, size: int) -> PackedRegions:
+    def _read(self, k: int) -> PackedRegions:
         dtype = np.dtype(np.float32 if self.single_precision else np.float64)
-        width = code_width(self.n_goods)
+        width, size = code_width(self.n_goods), self.sizes[k]
+        self.file.seek(sum(self.sizes[:k]) * (width + self.n_goods * dtype.itemsize))
         codes = np.frombuffer(self.file.read(size * width), np.uint8).reshape(size, width)
         slope = np.frombuffer(self.file.read(size * self.n_goods * dtype.itemsize), dtype).reshape(size, self.n_goods)
         return PackedRegions(codes, slope, 1.0)
@@ -229,7 +60,7 @@ class ScratchParts:
 @contextmanager
 def on_disk(
     stored: StoredObservations, *, degenerate: str, seed: int, report: ReportFn | None = None
-) -> Iterator[tuple[ScratchParts, Origin]]:
+) -> Iterator[tuple[Disk, Origin]]:
     """Read stored observations once and keep their regions in a temporary file as long as the context lasts.
 
     Parameters
@@ -254,7 +85,7 @@ def on_disk(
                 report(k + 1, len(stored.parts), "reading")
         origin = origin_of(stored, notes)
         sizes = tuple(note.n_used for note in notes if note.n_used)
-        yield ScratchParts(stored.n_goods, sizes, file, stored.single_precision), origin
+        yield Disk(stored.n_goods, sizes, file, stored.single_precision, report), origin
 
 
 def _write(file: IO[bytes], packed: PackedRegions, stored: StoredObservations) -> None:
@@ -273,37 +104,3 @@ def _write(file: IO[bytes], packed: PackedRegions, stored: StoredObservations) -
             f"{tempfile.gettempdir()}: no room for the working copy of {stored.folder}, {needed:,} bytes; make room, "
             f"or point the environment variable TMPDIR to another disk{halve}"
         ) from None
-
-
-def origin_of(stored: StoredObservations, notes: Sequence[Note]) -> Origin:
-    """Return what was noted of all parts together; refuse them if nothing is left."""
-    n_read, n_dropped = sum(note.n_read for note in notes), sum(note.n_dropped for note in notes)
-    kept = [note.kept for note in notes if note.kept is not None]
-    if n_read == n_dropped or not kept:
-        raise InvalidObservations(f"{stored.folder}: every observation is degenerate or breaks a rule; nothing is left")
-    digest = hashlib.sha256("\0".join(stored.goods).encode())
-    for note in notes:
-        digest.update(note.digest)
-    return Origin(stored.goods, n_read, n_dropped, f"sha256:{digest.hexdigest()}", kept[0].concat(*kept[1:]))
-
-
-def pick_rows(sizes: Sequence[int], n_rows: int, seed: int) -> list[NDArray[np.int64]]:
-    """Return, for each part, the sorted places of rows picked at random from all, at most `n_rows` in all."""
-    ends = np.cumsum(sizes)
-    total = int(ends[-1])
-    picked = np.sort(np.random.default_rng([seed, 2]).choice(total, min(n_rows, total), replace=False, shuffle=False))
-    cuts = np.searchsorted(picked, ends)
-    starts = np.concatenate([[0], ends[:-1]])
-    return [part - start for part, start in zip(np.split(picked, cuts[:-1]), starts, strict=True)]
-
-
-def sample_rows(parts: Parts, n_rows: int, seed: int) -> Regions:
-    """Return regions picked at random, in random order."""
-    rows = pick_rows(parts.sizes, n_rows, seed)
-    packed = PackedRegions.join(list(parts.map(_pick, each=rows)), parts.n_goods)
-    regions = packed.unpack()
-    return regions[np.random.default_rng([seed, 3]).permutation(len(regions))]
-
-
-def _pick(regions: Regions, rows: NDArray[np.int64]) -> PackedRegions:
-    return PackedRegions.of(regions[rows])

@@ -191,8 +191,11 @@ class JaxLogLikelihood:
         """Return the observed information (n, n), minus the Hessian of Σ log-mass, by differences of 2n gradients."""
         h = np.asarray(h, np.float64)
         steps = _DIFFERENCE * np.eye(self.n_goods)
-        columns = [self.sums(h - d, tolerance=tolerance)[1] - self.sums(h + d, tolerance=tolerance)[1] for d in steps]
-        matrix = np.array(columns) / (2 * _DIFFERENCE)
+
+        def slope(at: Array) -> Array:  # not by `totals`, which remembers the sums at h
+            return self._totals(self._law(at), tolerance, gradient=True).gradient
+
+        matrix = np.array([slope(h - d) - slope(h + d) for d in steps]) / (2 * _DIFFERENCE)
         return 0.5 * (matrix + matrix.T)
 
     def rows(self, h: ArrayLike, *, tolerance: float = 1e-10) -> RowMasses:

@@ -45,7 +45,7 @@ class GibbsState(NamedTuple):
 class Gibbs:
     """The sampler; see the module.
 
-    target : regions and prior.
+    target : store, in memory, and prior.
     seed : of all its random numbers, below 2^64.
     n_warmup : steps to discard.
     meridian_power : exponent of sin θ in meridian moves, n - 2; another value breaks the sampler, which tests rely on.
@@ -60,7 +60,7 @@ class Gibbs:
 
     def init(self, n_chains: int) -> GibbsState:
         """Start each chain from its own points inside the regions and its own concentration, far apart."""
-        regions, prior = self.target.regions, self.target.prior
+        regions, prior = self.target.store.load(), self.target.prior
         n = regions.n_goods
         latents = np.empty((n_chains, len(regions), n))
         directions, concentrations = np.empty((n_chains, n)), np.empty(n_chains)
@@ -86,8 +86,9 @@ class Gibbs:
     def sweep(self, state: GibbsState, iteration: int) -> Array:
         """Move the latents of all chains in place; return their sums (chains, n)."""
         laws = state.concentration[:, None] * state.mean_direction
-        span = Span(0, len(self.target.regions), self.meridian_power)
-        return sweep(self.target.regions, state.latents, laws[:, None], span, self.seed, iteration).sum(axis=1)
+        regions = self.target.store.load()
+        span = Span(0, len(regions), self.meridian_power)
+        return sweep(regions, state.latents, laws[:, None], span, self.seed, iteration).sum(axis=1)
 
 
 class Laws(NamedTuple):

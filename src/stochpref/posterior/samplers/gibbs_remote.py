@@ -9,7 +9,6 @@ to it or a worker died, makes up leeway first. Draws therefore depend on neither
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
@@ -17,11 +16,9 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.posterior.prior import Prior
 from stochpref.posterior.samplers.gibbs import Laws, Span, next_laws, start_law, sweep
-from stochpref.posterior.target import Info, keyed_generator
+from stochpref.posterior.target import Info, Target, keyed_generator
 from stochpref.regions import Regions
-from stochpref.stores.cluster import ClusterParts
 
 Array = NDArray[np.float64]
 
@@ -116,13 +113,12 @@ class RemoteState(NamedTuple):
 class RemoteGibbs:
     """The sampler; see the module.
 
-    parts : on a cluster.
+    target : store and prior.
     seed : of all its random numbers.
     run : a name of its own.
     """
 
-    parts: ClusterParts
-    prior: Prior
+    target: Target
     seed: int
     n_warmup: int = 300
     name: str = "gibbs"
@@ -131,8 +127,8 @@ class RemoteGibbs:
 
     def init(self, n_chains: int) -> RemoteState:
         """Start each chain from its own law, far apart."""
-        n = self.parts.n_goods
-        starts = [start_law(self.prior, n, keyed_generator(self.seed, chain, -1)) for chain in range(n_chains)]
+        n = self.target.store.n_goods
+        starts = [start_law(self.target.prior, n, keyed_generator(self.seed, chain, -1)) for chain in range(n_chains)]
         directions, concentrations = zip(*starts, strict=True)
         return RemoteState(np.array(directions), np.array(concentrations), np.empty((n_chains, 0, n)))
 
@@ -142,8 +138,8 @@ class RemoteGibbs:
         h = laws.concentration[:, None] * laws.mean_direction
         history = np.concatenate([state.history, h[:, None]], axis=1)
         sums = np.concatenate(self._sweep(history), axis=1).sum(axis=1)
-        n_rows = sum(self.parts.sizes)
-        drawn = next_laws(self.prior, laws, sums, n_rows, self.seed, iteration)
+        n_rows = len(self.target.store)
+        drawn = next_laws(self.target.prior, laws, sums, n_rows, self.seed, iteration)
         lengths = np.sqrt(np.sum(sums**2, axis=1)) / n_rows
         return RemoteState(*drawn, history), Info({"resultant_length": lengths})
 
@@ -152,18 +148,17 @@ class RemoteGibbs:
         return state.mean_direction, state.concentration
 
     def forget(self) -> None:
-        """Drop the utilities that workers keep; a cluster that is gone keeps none."""
-        with suppress(OSError):
-            self.parts.client.run(forget, self.run, on_error="ignore")
+        """Drop the utilities that are kept where the parts are."""
+        self.target.store.everywhere(forget, self.run)
 
     def _sweep(self, history: Array) -> list[Array]:
         """Return the sums of groups (chains, groups, n) of every part after the last sweep of a history."""
-        n_chains, n_sweeps, _ = history.shape
-        firsts = np.concatenate([[0], np.cumsum(self.parts.sizes)[:-1]]).astype(int)
-        places = [Place(self.run, int(first), sum(self.parts.sizes), self.seed, n_chains) for first in firsts]
+        (n_chains, n_sweeps, _), store = history.shape, self.target.store
+        firsts = np.concatenate([[0], np.cumsum(store.sizes)[:-1]]).astype(int)
+        places = [Place(self.run, int(first), len(store), self.seed, n_chains) for first in firsts]
         last = n_sweeps - 1
-        found: list[Any] = list(self.parts.map(sweep_part, last, history[:, last:], each=places))
+        found: list[Any] = list(store.map(sweep_part, last, history[:, last:], each=places))
         for k, place in enumerate(places):
             while not isinstance(found[k], np.ndarray):  # it knows fewer sweeps: send the rest
-                found[k] = self.parts.one(k, sweep_part, place, found[k], history[:, found[k] :])
+                found[k] = next(store.map(sweep_part, place, found[k], history[:, found[k] :], of=[k]))
         return found

@@ -98,7 +98,7 @@ class Hamiltonian:
 
     Attributes
     ----------
-    target : regions and prior.
+    target : store and prior.
     seed : of all draws.
     reference : from `find_reference`.
     n_warmup : steps in which the rotation is tuned.

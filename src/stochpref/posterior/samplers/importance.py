@@ -51,7 +51,7 @@ class SmoothedWeights(NamedTuple):
 class Importance:
     """The sampler; see the module.
 
-    target : regions and prior.
+    target : store and prior.
     seed : of all its random numbers.
     reference : from `find_reference`.
     degrees : of freedom of the proposals; None for 2n, at least 5. Few goods leave skewed posteriors, which need heavy
@@ -88,7 +88,7 @@ class Importance:
         log_scale = float(gammaln(0.5 * (nu + n)) - gammaln(0.5 * nu)) - 0.5 * n * np.log(nu * np.pi)
         log_determinant = float(np.sum(np.log(np.diag(self.reference.factor))))
         log_proposal = log_scale - log_determinant - 0.5 * (nu + n) * np.log1p(float(z @ z) / nu)
-        log_likelihood = self.target.log_likelihood.value(h, tolerance=TOLERANCE)
+        log_likelihood = self.target.store.sums(h, derivatives=0, tolerance=TOLERANCE).value
         return h, log_likelihood + log_prior - log_proposal
 
     def parameters(self, state: ImportanceState) -> tuple[Array, Array]:

@@ -32,7 +32,7 @@ _UNIFORM: Final = 0.1  # share of proposals that know nothing, at least
 class Layered:
     """The sampler; see the module.
 
-    target : regions and prior.
+    target : store and prior.
     seed : of all its random numbers.
     layers : from `find_layers`.
     """
@@ -69,8 +69,8 @@ class Layered:
         mu = law.draw(rng)
         log_proposal += law.log_density(mu)
         log_target = float(self.target.prior.log_density(mu[None], np.array([kappa]))[0])
-        if np.isfinite(log_target) and len(self.target.regions):
-            log_target += self.target.log_likelihood.value(kappa * mu, tolerance=TOLERANCE)
+        if np.isfinite(log_target) and len(self.target.store):
+            log_target += self.target.store.sums(kappa * mu, derivatives=0, tolerance=TOLERANCE).value
         return kappa * mu, log_target - log_proposal
 
     @cached_property

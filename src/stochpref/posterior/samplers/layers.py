@@ -82,10 +82,10 @@ def _on_tangent(matrix: Array, mode: Array) -> Array:
 
 def find_layers(target: Target) -> Layers:
     """Return layers evenly spread in √κ, and more of them where the posterior has its mass: some 100 evaluations."""
-    prior, likelihood = target.prior, target.log_likelihood
-    mode = np.eye(likelihood.n_goods)[0]
-    if len(target.regions):
-        _, slope = likelihood.sums(np.zeros(likelihood.n_goods), tolerance=_TOLERANCE)  # towards the mean utility
+    prior, store = target.prior, target.store
+    mode = np.eye(store.n_goods)[0]
+    if len(store):
+        slope = store.sums(np.zeros(store.n_goods), tolerance=_TOLERANCE).gradient  # towards the mean utility
         length = float(np.linalg.norm(slope))
         mode = slope / length if length > 0 else mode
     layers: list[Layer] = []
@@ -159,7 +159,9 @@ def _find_layer(target: Target, kappa: float, start: Array) -> Layer:
 def _value(target: Target, mode: Array, kappa: float) -> float:
     """Return the log-posterior with respect to dμ dκ, up to a constant; low but finite where the prior is 0."""
     value = max(float(target.prior.log_density(mode[None], np.array([kappa]))[0]), _LOWEST)
-    return value + target.log_likelihood.value(kappa * mode, tolerance=_TOLERANCE) if len(target.regions) else value
+    if len(target.store) == 0:
+        return value
+    return value + target.store.sums(kappa * mode, derivatives=0, tolerance=_TOLERANCE).value
 
 
 def _slope_and_precision(target: Target, mode: Array, kappa: float) -> tuple[Array, Array]:
@@ -169,9 +171,9 @@ def _slope_and_precision(target: Target, mode: Array, kappa: float) -> tuple[Arr
     """
     n = len(mode)
     slope, information = np.zeros(n), np.zeros((n, n))
-    if len(target.regions):
-        _, slope = target.log_likelihood.sums(kappa * mode, tolerance=_TOLERANCE)
-        information = target.log_likelihood.information(kappa * mode, tolerance=_TOLERANCE)
+    if len(target.store):
+        slope = target.store.sums(kappa * mode, tolerance=_TOLERANCE).gradient
+        information = target.store.sums(kappa * mode, derivatives=2, tolerance=_TOLERANCE).information
     # On a sphere the gradient along the mode, κ μ·g, bends every direction across it.
     hessian = _on_tangent(kappa**2 * information, mode) + kappa * float(slope @ mode) * (
         np.eye(n) - np.outer(mode, mode)
