@@ -7,6 +7,7 @@ where that was required), 130 interrupted. Everything heavy is imported inside t
 at once.
 """
 
+from stochpref.cli import asking as asking
 from stochpref.cli import comparing as comparing
 from stochpref.cli import data as data
 from stochpref.cli import demonstrating as demonstrating

@@ -1,19 +1,17 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""The application that commands join, what they share: options, exit codes, JSON without NaN."""
+"""The application that commands join, and what they print and end by: messages, JSON without NaN, exit codes."""
 
 from __future__ import annotations
 
-import difflib
+import json
 import math
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,21 +37,13 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with exit_codes():
+                return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = _clearer(error)
+            causes: list[Any] = getattr(error.__cause__, "errors", list)()
+            received = f"; received {causes[0]['input']}" if causes else ""
+            error.message = error.message.removeprefix("Value error, ") + received
             raise
-
-
-def _clearer(error: typer.BadParameter) -> str:
-    """Return what a refusal of an option's value says, with the nearest of its choices, or the value received."""
-    message = error.message.removeprefix("Value error, ")
-    choice = re.fullmatch(r"'(.*)' is not one of (.*)\.", message)
-    if choice:
-        near = difflib.get_close_matches(choice[1], re.findall(r"'([^']*)'", choice[2]), n=1)
-        return f"{message} Did you mean {near[0]!r}?" if near else message
-    causes: list[Any] = getattr(error.__cause__, "errors", list)()
-    return f"{message}; received {causes[0]['input']}" if causes else message
 
 
 app = typer.Typer(
@@ -67,36 +57,6 @@ app = typer.Typer(
 )
 
 
-class Layout(StrEnum):
-    """How a table is laid out."""
-
-    auto = "auto"
-    long = "long"
-    wide = "wide"
-
-
-class Budget(StrEnum):
-    """Where budgets come from."""
-
-    stated = "stated"
-    spent = "spent"
-    rounded = "rounded"
-
-
-class Model(StrEnum):
-    """Which law utilities follow."""
-
-    heterogeneous = "heterogeneous"
-    common = "common"
-
-
-class Degenerate(StrEnum):
-    """What to do with observations that only exact ties could explain."""
-
-    refuse = "refuse"
-    drop = "drop"
-
-
 def echo(text: object, *, err: bool = False) -> None:
     """Print a text, or a message; of its control characters only the ends of lines reach the terminal.
 
@@ -104,6 +64,21 @@ def echo(text: object, *, err: bool = False) -> None:
     such as the name of a file or an error of the system, is made harmless here.
     """
     typer.echo("\n".join(map(shown, str(text).split("\n"))), err=err)
+
+
+def echo_json(content: dict[str, Any]) -> None:
+    """Print as JSON what a command found."""
+    echo(packed(content))
+
+
+def packed(content: dict[str, Any]) -> str:
+    """Return as JSON what a command found, with the version that did and null for the numbers that JSON cannot hold."""
+    return json.dumps(_without_nan({"version": __version__, **content}), indent=2)
+
+
+def wrote(path: Path, about: str = "") -> None:
+    """Say which file or folder was written, and what it holds."""
+    echo(f"wrote {shown(path)}{about and f' ({about})'}", err=True)
 
 
 def main() -> None:
@@ -217,17 +192,6 @@ def ready_file(file: Path, option: str = "--out", *, suffixes: tuple[str, ...], 
     ready_folder(file.parent, option)
 
 
-def columns(assignments: list[str]) -> dict[str, str]:
-    """Return the mapping that options of the form OURS=YOURS spell out."""
-    mapping = {}
-    for assignment in assignments:
-        ours, equals, yours = assignment.partition("=")
-        if not equals:
-            raise InvalidArgument(f"--column must be OURS=YOURS, such as price=cost; received {assignment!r}")
-        mapping[ours.strip()] = yours.strip()
-    return mapping
-
-
 def good_names(text: str, option: str) -> tuple[str, ...]:
     """Return the goods that an option names, or numbers: ``tea,milk`` or ``2``; at least two."""
     count = text.strip()
@@ -247,10 +211,10 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def without_nan(value: Any) -> Any:
+def _without_nan(value: Any) -> Any:
     """Return the value with null for the numbers that JSON cannot hold."""
     if isinstance(value, dict):
-        return {key: without_nan(item) for key, item in value.items()}
+        return {key: _without_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nan(item) for item in value]
+        return [_without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,27 +4,14 @@
 
 from __future__ import annotations
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stochpref import __version__
-from stochpref.cli.application import (
-    TABLES,
-    Budget,
-    Layout,
-    Model,
-    app,
-    columns,
-    echo,
-    exit_codes,
-    good_names,
-    ready_file,
-    without_nan,
-)
+from stochpref.choices import LAYOUTS, MENU_LAWS
+from stochpref.cli.application import TABLES, app, echo, echo_json, good_names, packed, ready_file, wrote
+from stochpref.cli.options import AsInCheck, Model, Reading, expanding, json_option, one_of, seed_option
 from stochpref.errors import InvalidArgument, counted, listed
 
 if TYPE_CHECKING:
@@ -34,43 +21,15 @@ if TYPE_CHECKING:
     from stochpref.readers import Scan
 
 
-class OutputLayout(StrEnum):
-    """How a table is to be laid out."""
-
-    long = "long"
-    wide = "wide"
-
-
-class Law(StrEnum):
-    """Which law menus follow."""
-
-    uniform = "uniform"
-    discrete = "discrete"
-    fixed = "fixed"
-
-
 @app.command()
+@expanding
 def check(
     file: Annotated[
         Path, typer.Argument(help="A .csv, .tsv (or either with .gz), .parquet or Pabulib .pb file.", metavar="FILE")
     ],
-    layout: Annotated[Layout, typer.Option(help="Long: a row per observation and good. Wide: per observation.")] = (
-        Layout.auto
-    ),
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Your name for a column, a prefix in wide data, or a constant; may be repeated.", metavar="OURS=YOURS"
-        ),
-    ] = None,
-    budget: Annotated[
-        Budget, typer.Option(help="Read the budget; set it to the money spent; or do so where rounding parts the two.")
-    ] = Budget.stated,
-    cap: Annotated[float, typer.Option(help="Largest quantity of a good, unless a column says so.")] = 1.0,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out rows that break a rule, and count them.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    *,
+    reading: Reading,
+    as_json: Annotated[bool, json_option("Print JSON instead of a table.")] = False,
 ) -> None:
     """Audit a file: kinds of observation, what is wrong and where.
 
@@ -85,18 +44,18 @@ def check(
       stochpref check baskets.csv --column quantity=x --column price=a --column budget=b
       stochpref check brands.csv --column 'quantity=*' --column price=1 --budget spent
     """  # noqa: D301
-    with exit_codes():
-        from stochpref.readers import scan  # noqa: PLC0415
-
-        result = scan(file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap)
-        echo(json.dumps(_as_json(result), indent=2) if as_json else _as_text(result))
-        if result.observations is None or (result.bad and not skip_bad):
-            way_out = (
-                "correct the file" if result.observations is None else "correct them or leave them out with --skip-bad"
-            )
-            raise InvalidArgument(f"{file}: {result.n_bad:,} of {result.n_read:,} observations break a rule; {way_out}")
-        if result.bad:
-            echo(f"left out {result.n_bad:,} of {result.n_read:,} observations", err=True)
+    result = reading.scan(file)
+    if as_json:
+        echo_json(_as_dict(result))
+    else:
+        echo(_as_text(result))
+    if result.observations is None or (result.bad and not reading.skip_bad):
+        way_out = (
+            "correct the file" if result.observations is None else "correct them or leave them out with --skip-bad"
+        )
+        raise InvalidArgument(f"{file}: {result.n_bad:,} of {result.n_read:,} observations break a rule; {way_out}")
+    if result.bad:
+        echo(f"left out {result.n_bad:,} of {result.n_read:,} observations", err=True)
 
 
 @app.command()
@@ -104,17 +63,13 @@ def simulate(
     out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet; folders are made as needed.")],
     observations: Annotated[int, typer.Option(help="Number of customers.", min=1, max=10**9)] = 1000,
     goods: Annotated[str, typer.Option(help="Their number, or names: tea,milk,rum.")] = "5",
-    model: Annotated[Model, typer.Option(help="Customers who differ, or one utility and some odd customers.")] = (
-        Model.heterogeneous
-    ),
-    law: Annotated[Law, typer.Option(help="Prices and budgets: the paper's laws (i), (ii), (iii).")] = Law.uniform,
+    model: Model = "heterogeneous",
+    law: Annotated[str, one_of(MENU_LAWS, "Prices and budgets: the paper's laws (i), (ii), (iii).")] = "uniform",
     concentration: Annotated[float, typer.Option(help="How alike customers are (heterogeneous).")] = 5.0,
     corruption: Annotated[float, typer.Option(help="Share of odd customers (common).")] = 0.1,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same file.", min=0)] = 0,
-    layout: Annotated[OutputLayout, typer.Option(help="A row per observation and good, or per observation.")] = (
-        OutputLayout.long
-    ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print paths and the truth as JSON.")] = False,
+    seed: Annotated[int, seed_option("file")] = 0,
+    layout: Annotated[str, one_of(LAYOUTS[1:], "A row per observation and good, or per observation.")] = "long",
+    as_json: Annotated[bool, json_option("Print paths and the truth as JSON.")] = False,
 ) -> None:
     """Simulate a market and write what its customers buy.
 
@@ -127,52 +82,48 @@ def simulate(
       stochpref simulate --goods tea,milk,rum --concentration 10 --out shop.csv
       stochpref simulate --model common --corruption 0.2 --law discrete --out odd.parquet
     """  # noqa: D301
-    with exit_codes():
-        import numpy as np  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
 
-        from stochpref import laws  # noqa: PLC0415
-        from stochpref.files import replacing  # noqa: PLC0415
-        from stochpref.observations import Menus  # noqa: PLC0415
-        from stochpref.readers.writing import write_observations  # noqa: PLC0415
+    from stochpref import laws  # noqa: PLC0415
+    from stochpref.files import replacing  # noqa: PLC0415
+    from stochpref.observations import Menus  # noqa: PLC0415
+    from stochpref.readers.writing import write_observations  # noqa: PLC0415
 
-        ready_file(out, suffixes=TABLES)
-        rng, names = np.random.default_rng(seed), good_names(goods, "--goods")
-        utility_law, truth = _draw_law(model, len(names), concentration, corruption, rng)
-        drawn = laws.MenuLaw(law.value).sample(observations, len(names), rng=rng)
-        menus = Menus(drawn.prices, drawn.budgets, goods=names)
-        data = laws.simulate(utility_law, menus, observations, rng=rng)
-        truth = {
-            "version": __version__,
-            "seed": seed,
-            "n_observations": len(data),
-            "goods": list(data.goods),
-            "law": law.value,
-            "model": model.value,
-            **truth,
-        }
-        write_observations(data, out, layout=layout.value)
-        beside = out.with_name(f"{out.stem}.truth.json")
-        with replacing(beside) as stream:
-            stream.write(json.dumps(truth, indent=2).encode() + b"\n")
-        echo(f"wrote {out} ({counted(len(data), 'observation')} of {data.n_goods:,} goods, seed {seed})", err=True)
-        echo(f"wrote {beside} (the truth behind them)", err=True)
-        if as_json:
-            echo(json.dumps({"path": str(out), "truth_path": str(beside), **truth}, indent=2))
+    ready_file(out, suffixes=TABLES)
+    rng, names = np.random.default_rng(seed), good_names(goods, "--goods")
+    utility_law, truth = _draw_law(model, len(names), concentration, corruption, rng)
+    drawn = laws.MenuLaw(law).sample(observations, len(names), rng=rng)
+    menus = Menus(drawn.prices, drawn.budgets, goods=names)
+    data = laws.simulate(utility_law, menus, observations, rng=rng)
+    truth = {
+        "seed": seed,
+        "n_observations": len(data),
+        "goods": list(data.goods),
+        "law": law,
+        "model": model,
+        **truth,
+    }
+    write_observations(data, out, layout=layout)
+    beside = out.with_name(f"{out.stem}.truth.json")
+    with replacing(beside) as stream:
+        stream.write(packed(truth).encode() + b"\n")
+    wrote(out, f"{counted(len(data), 'observation')} of {data.n_goods:,} goods, seed {seed}")
+    wrote(beside, "the truth behind them")
+    if as_json:
+        echo_json({"path": str(out), "truth_path": str(beside), **truth})
 
 
 @app.command(name="split")
+@expanding
 def split_purchases(
     file: Annotated[Path, typer.Argument(help="Purchases, as `stochpref check` reads them.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="File for the purchases to learn from, .csv or .parquet.")],
     held_out: Annotated[Path, typer.Option(help="File for those to hold out.")],
+    *,
     share: Annotated[float, typer.Option(help="To hold out, between 0 and 1.")] = 0.2,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same split.", min=0)] = 0,
-    layout: Annotated[Layout, typer.Option(help="As in check.")] = Layout.auto,
-    column: Annotated[list[str] | None, typer.Option(help="As in check.", metavar="OURS=YOURS")] = None,
-    budget: Annotated[Budget, typer.Option(help="As in check.")] = Budget.stated,
-    cap: Annotated[float, typer.Option(help="As in check.")] = 1.0,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="As in check.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print paths and sizes as JSON.")] = False,
+    seed: Annotated[int, seed_option("split")] = 0,
+    reading: AsInCheck,
+    as_json: Annotated[bool, json_option("Print paths and sizes as JSON.")] = False,
 ) -> None:
     """Split purchases at random: some to learn from, some to test on.
 
@@ -180,48 +131,38 @@ def split_purchases(
     Example:
       stochpref split purchases.csv --share 0.2 --out learn.csv --held-out later.csv
     """  # noqa: D301
-    with exit_codes():
-        import numpy as np  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
 
-        from stochpref.readers import scan  # noqa: PLC0415
-        from stochpref.readers.writing import write_observations  # noqa: PLC0415
+    from stochpref.readers.writing import write_observations  # noqa: PLC0415
 
-        ready_file(out, suffixes=TABLES, source=file)
-        ready_file(held_out, "--held-out", suffixes=TABLES, source=file)
-        if out.resolve() == held_out.resolve():
-            raise InvalidArgument(f"--out and --held-out must be two files; received {out} twice")
-        found = scan(file, layout=layout.value, columns=columns(column or []), budget=budget.value, caps=cap)
-        data = found.accept(skip_bad=skip_bad)
-        n_held = round(share * len(data)) if 0.0 < share < 1.0 else 0
-        if not 0 < n_held < len(data):
-            raise InvalidArgument(
-                f"--share must leave at least one of {len(data):,} observations on each side; received {share:g}"
-            )
-        order = np.random.default_rng(seed).permutation(len(data))
-        for path, rows in ((out, np.sort(order[n_held:])), (held_out, np.sort(order[:n_held]))):
-            write_observations(data[rows], path)
-            echo(f"wrote {path} ({counted(len(rows), 'observation')}, seed {seed})", err=True)
-        if as_json:
-            content = {
-                "version": __version__,
-                "seed": seed,
-                "path": str(out),
-                "n_observations": len(data) - n_held,
-                "held_out_path": str(held_out),
-                "n_held_out": n_held,
-            }
-            echo(json.dumps(content, indent=2))
+    ready_file(out, suffixes=TABLES, source=file)
+    ready_file(held_out, "--held-out", suffixes=TABLES, source=file)
+    if out.resolve() == held_out.resolve():
+        raise InvalidArgument(f"--out and --held-out must be two files; received {out} twice")
+    data = reading.observations(file)
+    n_held = round(share * len(data)) if 0.0 < share < 1.0 else 0
+    if not 0 < n_held < len(data):
+        raise InvalidArgument(
+            f"--share must leave at least one of {len(data):,} observations on each side; received {share:g}"
+        )
+    order = np.random.default_rng(seed).permutation(len(data))
+    for path, rows in ((out, np.sort(order[n_held:])), (held_out, np.sort(order[:n_held]))):
+        write_observations(data[rows], path)
+        wrote(path, f"{counted(len(rows), 'observation')}, seed {seed}")
+    if as_json:
+        sizes = {"n_observations": len(data) - n_held, "held_out_path": str(held_out), "n_held_out": n_held}
+        echo_json({"seed": seed, "path": str(out), **sizes})
 
 
 def _draw_law(
-    model: Model, goods: int, concentration: float, corruption: float, rng: np.random.Generator
+    model: str, goods: int, concentration: float, corruption: float, rng: np.random.Generator
 ) -> tuple[UtilityLaw, dict[str, Any]]:
     """Return a utility law around a random direction in which some good is wanted, and its parameters."""
     from stochpref import laws  # noqa: PLC0415
 
     direction = laws.uniform_directions(1, goods, rng=rng)[0]
     direction = direction if direction.max() > 0 else -direction
-    if model is Model.common:
+    if model == "common":
         truth = {"utility": direction.tolist(), "corruption": corruption}
         return laws.CorruptedUtilityLaw(direction, corruption), truth
     return laws.VonMisesFisher(direction, concentration), {
@@ -242,15 +183,14 @@ def _as_text(result: Scan) -> str:
     return "\n\n".join(parts)
 
 
-def _as_json(result: Scan) -> dict[str, Any]:
+def _as_dict(result: Scan) -> dict[str, Any]:
     audit = None if result.observations is None else result.observations.audit().as_dict()
     return {
-        "version": __version__,
         "source": result.source,
         "n_read": result.n_read,
         "n_bad": result.n_bad,
         "layout": result.layout,
         "counting": result.counting,
         "bad": [row._asdict() for row in result.bad],
-        "audit": without_nan(audit),
+        "audit": audit,
     }

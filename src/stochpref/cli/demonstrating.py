@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from contextlib import redirect_stdout
@@ -13,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from stochpref import __version__
-from stochpref.cli.application import app, echo, exit_codes, ready_folder
+from stochpref.cli.application import app, echo, echo_json, ready_folder
+from stochpref.cli.options import json_option, seed_option
 
 _GOODS = "coffee,tea,juice,water,cake,sandwich"
 _NEW_PRICES = """observation,good,price,budget
@@ -37,8 +36,8 @@ cheaper coffee,sandwich,1.5,3
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("demo"),
     observations: Annotated[int, typer.Option(help="Customers of the simulated shop.", min=50)] = 1000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same shop.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the paths of what was written as JSON.")] = False,
+    seed: Annotated[int, seed_option("shop")] = 0,
+    as_json: Annotated[bool, json_option("Print the paths of what was written as JSON.")] = False,
 ) -> None:
     """Walk through everything on a simulated shop: look, fit, predict, compare, report.
 
@@ -48,14 +47,12 @@ def demo(
     Example:
       stochpref demo
     """  # noqa: D301
-    with exit_codes():
-        # With --json, what the commands print is a message like any other, and only the paths are the result.
-        with redirect_stdout(sys.stderr if as_json else sys.stdout):
-            written = _walk(out, observations, seed)
-            echo(f"\nDone. Open {written['report']} in a browser.")
-        if as_json:
-            paths = {name: str(path) for name, path in written.items()}
-            echo(json.dumps({"version": __version__, "seed": seed, **paths}, indent=2))
+    # With --json, what the commands print is a message like any other, and only the paths are the result.
+    with redirect_stdout(sys.stderr if as_json else sys.stdout):
+        written = _walk(out, observations, seed)
+        echo(f"\nDone. Open {written['report']} in a browser.")
+    if as_json:
+        echo_json({"seed": seed, **{name: str(path) for name, path in written.items()}})
 
 
 def _walk(out: Path, observations: int, seed: int) -> dict[str, Path]:

@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
-import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import TABLES, app, echo, exit_codes, good_names, ready_file, split, without_nan
+from stochpref.choices import CRITERIA
+from stochpref.cli.application import TABLES, app, echo, echo_json, good_names, ready_file, split, wrote
+from stochpref.cli.options import json_option, one_of, seed_option
 from stochpref.errors import InvalidArgument, listed
 
 if TYPE_CHECKING:
@@ -24,14 +24,6 @@ design_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None,
 )  # fmt: skip
 app.add_typer(design_app)
-
-
-class CriterionName(StrEnum):
-    """What a design is best for."""
-
-    d = "d"
-    a = "a"
-    prediction = "prediction"
 
 
 @design_app.command()
@@ -46,9 +38,8 @@ def menus(
         ),
     ] = "",
     criterion: Annotated[
-        CriterionName,
-        typer.Option(help="d: volume of the confidence region; a: angle error; prediction: error of demand."),
-    ] = CriterionName.d,
+        str, one_of(CRITERIA, "d: volume of the confidence region; a: angle error; prediction: error of demand.")
+    ] = "d",
     batch: Annotated[int, typer.Option(help="Number of menus.", min=1, max=100_000)] = 50,
     fit: Annotated[Path | None, typer.Option(help="Folder of a heterogeneous fit: what is believed so far.")] = None,
     concentration: Annotated[
@@ -58,8 +49,8 @@ def menus(
     highest_price: Annotated[float | None, typer.Option(help="Default: the budget.")] = None,
     price_step: Annotated[float | None, typer.Option(help="Prices are multiples of it.")] = None,
     always: Annotated[str, typer.Option(help="Goods that cannot be withheld: names, or `all`.")] = "",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same menus.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a summary.")] = False,
+    seed: Annotated[int, seed_option("menus")] = 0,
+    as_json: Annotated[bool, json_option("Print JSON instead of a summary.")] = False,
 ) -> None:
     """Design a batch of menus from which purchases teach most about what customers want.
 
@@ -71,45 +62,43 @@ def menus(
       stochpref design menus --fit fit/ --criterion a --batch 100 --price-step 0.05 --out next.csv
       stochpref design menus --goods tea,milk,rum --budget 1:3 --always tea --out menus.csv
     """  # noqa: D301
-    with exit_codes():
-        import numpy as np  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
 
-        from stochpref.design import MenuLimits, optimal_menus  # noqa: PLC0415
-        from stochpref.readers.writing import write_menus  # noqa: PLC0415
+    from stochpref.design import MenuLimits, optimal_menus  # noqa: PLC0415
+    from stochpref.readers.writing import write_menus  # noqa: PLC0415
 
-        if out is not None:
-            ready_file(out, suffixes=TABLES)
-        names, direction, kappa, usual = _belief(goods, fit, concentration)
-        limits = MenuLimits(
-            budget=_budget(budget) if budget else _assumed(usual, len(names)), lowest_price=lowest_price,
-            highest_price=highest_price, price_step=price_step,
-            always_offered=True if always == "all" else split(always),
-        )  # fmt: skip
-        found = optimal_menus(
-            names, batch, rng=np.random.default_rng(seed), mean_direction=direction, concentration=kappa,
-            criterion=criterion.value, limits=limits,
-        )  # fmt: skip
-        if out is not None:
-            write_menus(found.menus, out)
-            echo(f"wrote {out} ({batch} menus, seed {seed}, version {__version__})", err=True)
-        if as_json:
-            content: dict[str, Any] = {
-                "version": __version__,
-                "seed": seed,
-                "goods": list(found.menus.goods),
-                "criterion": found.criterion,
-                "n_menus": len(found.menus),
-                "concentration": kappa,
-                "efficiency": found.efficiency,
-                "efficiency_bound": found.efficiency_bound,
-                "relative_information": found.relative_information,
-                "angle": found.angle,
-                "n_reliable": found.n_reliable,
-                "notes": list(found.notes),
-            }
-            echo(json.dumps(without_nan(content), indent=2))
-        else:
-            echo(found)
+    if out is not None:
+        ready_file(out, suffixes=TABLES)
+    names, direction, kappa, usual = _belief(goods, fit, concentration)
+    limits = MenuLimits(
+        budget=_budget(budget) if budget else _assumed(usual, len(names)), lowest_price=lowest_price,
+        highest_price=highest_price, price_step=price_step,
+        always_offered=True if always == "all" else split(always),
+    )  # fmt: skip
+    found = optimal_menus(
+        names, batch, rng=np.random.default_rng(seed), mean_direction=direction, concentration=kappa,
+        criterion=criterion, limits=limits,
+    )  # fmt: skip
+    if out is not None:
+        write_menus(found.menus, out)
+        wrote(out, f"{batch} menus, seed {seed}, version {__version__}")
+    if as_json:
+        content: dict[str, Any] = {
+            "seed": seed,
+            "goods": list(found.menus.goods),
+            "criterion": found.criterion,
+            "n_menus": len(found.menus),
+            "concentration": kappa,
+            "efficiency": found.efficiency,
+            "efficiency_bound": found.efficiency_bound,
+            "relative_information": found.relative_information,
+            "angle": found.angle,
+            "n_reliable": found.n_reliable,
+            "notes": list(found.notes),
+        }
+        echo_json(content)
+    else:
+        echo(found)
 
 
 @design_app.command()
@@ -122,8 +111,8 @@ def check(
     concentration: Annotated[float | None, typer.Option(help="How alike customers are; 5, or that of --fit.")] = None,
     target: Annotated[float, typer.Option(help="Angle error wanted, in radians.")] = 0.1,
     simulate: Annotated[int, typer.Option(help="Laws at which to simulate the paper's L.", min=0, max=10_000)] = 0,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same answer.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a report.")] = False,
+    seed: Annotated[int, seed_option("answer")] = 0,
+    as_json: Annotated[bool, json_option("Print JSON instead of a report.")] = False,
 ) -> None:
     """Check what purchases from a set of menus can teach, before offering them.
 
@@ -133,31 +122,27 @@ def check(
       stochpref design check menus.csv --fit fit/ --target 0.05
       stochpref design check menus.csv --direction 0.6,-0.2,0.5 --concentration 8 --json
     """  # noqa: D301
-    with exit_codes():
-        import numpy as np  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
 
-        from stochpref.design import check_menus  # noqa: PLC0415
-        from stochpref.readers import read_menus  # noqa: PLC0415
+    from stochpref.design import check_menus  # noqa: PLC0415
+    from stochpref.readers import read_menus  # noqa: PLC0415
 
-        if fit is not None and direction:
-            raise InvalidArgument("--fit and --direction both state a direction; give one of them")
-        if fit is not None:
-            names, mean, kappa, _ = _belief("", fit, concentration)
-            table = read_menus(file, goods=names)
-        else:
-            table = read_menus(file)
-            mean, kappa = _direction(direction, table.n_goods), 5.0 if concentration is None else concentration
-        assert mean is not None
-        result = check_menus(
-            table, mean, kappa, rng=np.random.default_rng(seed), target_angle=target, n_simulated=simulate
-        )
-        if as_json:
-            content = {"version": __version__, "seed": seed, "concentration": kappa, **result.as_dict()}
-            echo(json.dumps(without_nan(content), indent=2))
-        else:
-            echo(result)
-            if fit is None and not direction:
-                echo(f"law: all goods wanted alike, concentration {kappa:g}; --fit or --direction says otherwise")
+    if fit is not None and direction:
+        raise InvalidArgument("--fit and --direction both state a direction; give one of them")
+    if fit is not None:
+        names, mean, kappa, _ = _belief("", fit, concentration)
+        table = read_menus(file, goods=names)
+    else:
+        table = read_menus(file)
+        mean, kappa = _direction(direction, table.n_goods), 5.0 if concentration is None else concentration
+    assert mean is not None
+    result = check_menus(table, mean, kappa, rng=np.random.default_rng(seed), target_angle=target, n_simulated=simulate)
+    if as_json:
+        echo_json({"seed": seed, "concentration": kappa, **result.as_dict()})
+    else:
+        echo(result)
+        if fit is None and not direction:
+            echo(f"law: all goods wanted alike, concentration {kappa:g}; --fit or --direction says otherwise")
 
 
 class _Belief(NamedTuple):

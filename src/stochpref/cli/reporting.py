@@ -4,22 +4,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stochpref import __version__
-from stochpref.cli.application import app, echo, exit_codes, ready_file
+from stochpref.cli.application import app, echo, echo_json, ready_file, wrote
+from stochpref.cli.options import FitFolder, json_option
 
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="A fit that `stochpref fit` wrote.", metavar="FIT")],
+    folder: FitFolder,
     out: Annotated[Path, typer.Option(help="The page to write, .html.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print path and size as JSON.")] = False,
+    as_json: Annotated[bool, json_option("Print path and size as JSON.")] = False,
 ) -> None:
     """Write a fit as one page: verdict, data, wants, trust, demand, and a what-if with sliders.
 
@@ -30,15 +29,14 @@ def report(
       stochpref report fit/
       stochpref report fit/ --out report.html --title "Dairy, spring 2026"
     """  # noqa: D301
-    with exit_codes():
-        from stochpref.models import load_fit  # noqa: PLC0415
-        from stochpref.report import write_report  # noqa: PLC0415
+    from stochpref.models import load_fit  # noqa: PLC0415
+    from stochpref.report import write_report  # noqa: PLC0415
 
-        ready_file(out, suffixes=(".html", ".htm"))
-        path = write_report(load_fit(folder), out, title=title)
-        size = path.stat().st_size
-        if as_json:
-            echo(json.dumps({"version": __version__, "path": str(path), "bytes": size}, indent=2))
-        else:
-            echo(path)
-        echo(f"wrote {path} ({size / 1e6:.1f} MB)", err=True)
+    ready_file(out, suffixes=(".html", ".htm"))
+    path = write_report(load_fit(folder), out, title=title)
+    size = path.stat().st_size
+    if as_json:
+        echo_json({"path": str(path), "bytes": size})
+    else:
+        echo(path)
+    wrote(path, f"{size / 1e6:.1f} MB")

@@ -4,60 +4,45 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from stochpref import __version__
-from stochpref.choices import EXHIBIT_SETTINGS
-from stochpref.cli.application import echo, exit_codes, ready_folder, split
-from stochpref.cli.reproducing import reproduce, show
+from stochpref.choices import EXHIBIT_METHODS, EXHIBIT_SETTINGS
+from stochpref.cli.application import ready_folder, split
+from stochpref.cli.options import one_of
+from stochpref.cli.reproducing import Json, Seed, drawn, reproduce, show
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from stochpref.paper.reproduce.table1 import Table
     from stochpref.paper.reproduce.trials import Cell
 
-
-class Setting(StrEnum):
-    """Which half of the table."""
-
-    gaussian = "gaussian"
-    corruption = "corruption"
-    both = "both"
-
-
-class Method(StrEnum):
-    """Whose algorithms."""
-
-    paper = "paper"
-    ours = "ours"
-    both = "both"
-
-
-_Laws = Annotated[str, typer.Option(help="Laws of menus, separated by commas.")]
-_Trials = Annotated[int, typer.Option(help="Markets a cell.", min=2)]
-_Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)]
-_Jobs = Annotated[int, typer.Option(help="Processes.", min=1)]
-_Out = Annotated[Path, typer.Option(help="Folder for results; finished trials there are not run again.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+_BOTH = "both"
+_Laws: TypeAlias = Annotated[str, typer.Option(help="Laws of menus, separated by commas.")]
+_Goods: TypeAlias = Annotated[str, typer.Option(help="Numbers of goods, separated by commas.")]
+_Sizes: TypeAlias = Annotated[str, typer.Option(help="Sizes T, separated by commas.")]
+_Trials: TypeAlias = Annotated[int, typer.Option(help="Markets a cell.", min=2)]
+_Method: TypeAlias = Annotated[str, one_of((*EXHIBIT_METHODS, _BOTH), "The paper's algorithms, ours, or both.")]
+_Iterations: TypeAlias = Annotated[int, typer.Option(help="K of the paper's algorithms.", min=1)]
+_Jobs: TypeAlias = Annotated[int, typer.Option(help="Processes.", min=1)]
+_Out: TypeAlias = Annotated[Path, typer.Option(help="Folder for results; finished trials there are not run again.")]
 
 
 @reproduce.command()
 def table1(
-    setting: Annotated[Setting, typer.Option(help="Which half of the table.")] = Setting.both,
+    setting: Annotated[str, one_of((*EXHIBIT_SETTINGS, _BOTH), "Which half of the table.")] = _BOTH,
     laws: _Laws = "i,ii,iii",
-    goods: Annotated[str, typer.Option(help="Numbers of goods, separated by commas.")] = "3,5,10,25",
-    observations: Annotated[str, typer.Option(help="Sizes T, separated by commas.")] = "1000",
+    goods: _Goods = "3,5,10,25",
+    observations: _Sizes = "1000",
     trials: _Trials = 20,
-    method: Annotated[Method, typer.Option(help="The paper's algorithms, ours, or both.")] = Method.both,
-    iterations: Annotated[int, typer.Option(help="K of the paper's algorithms.", min=1)] = 1000,
-    seed: _Seed = 0,
+    method: _Method = _BOTH,
+    iterations: _Iterations = 1000,
+    seed: Seed = 0,
     jobs: _Jobs = 2,
     out: _Out = Path("table1"),
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """Repeat the paper's Table 1: its algorithms, ours, and the ceiling, with standard errors.
 
@@ -69,32 +54,31 @@ def table1(
       stochpref reproduce table1 --setting corruption --goods 10,25 --trials 5 --method ours
       stochpref reproduce table1 --observations 200,1000,5000 --method ours --out sizes/
     """  # noqa: D301
-    with exit_codes():
-        from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
+    from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
 
-        settings = list(EXHIBIT_SETTINGS) if setting is Setting.both else [setting.value]
-        cells = [
-            Cell(part, law, n, size)
-            for part in settings
-            for law in check_list(split(laws), LAWS, "--laws")
-            for n in _numbers(goods, "--goods", 2)
-            for size in _numbers(observations, "--observations", 1)
-        ]
-        _run_cells("table1", cells, method, trials, iterations, seed, jobs, out, as_json)
+    settings = EXHIBIT_SETTINGS if setting == _BOTH else (setting,)
+    cells = [
+        Cell(part, law, n, size)
+        for part in settings
+        for law in check_list(split(laws), LAWS, "--laws")
+        for n in _numbers(goods, "--goods", 2)
+        for size in _numbers(observations, "--observations", 1)
+    ]
+    _run_cells("table1", cells, method, trials, iterations, seed, jobs, out, as_json)
 
 
 @reproduce.command()
 def figure3(
     law: Annotated[str, typer.Option(help="Law of menus.")] = "i",
-    goods: Annotated[str, typer.Option(help="Numbers of goods, separated by commas.")] = "3,5,10,25,50,100",
+    goods: _Goods = "3,5,10,25,50,100",
     observations: Annotated[int, typer.Option(help="Size T.", min=1)] = 1000,
     trials: _Trials = 10,
-    method: Annotated[Method, typer.Option(help="The paper's algorithms, ours, or both.")] = Method.both,
-    iterations: Annotated[int, typer.Option(help="K of the paper's algorithms.", min=1)] = 1000,
-    seed: _Seed = 0,
+    method: _Method = _BOTH,
+    iterations: _Iterations = 1000,
+    seed: Seed = 0,
     jobs: _Jobs = 2,
     out: _Out = Path("figures"),
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """Draw accuracy against the number of goods: published, the paper's algorithms, ours, the ceiling.
 
@@ -102,27 +86,26 @@ def figure3(
     Example:
       stochpref reproduce figure3 --out figures/
     """  # noqa: D301
-    with exit_codes():
-        from stochpref.paper.reproduce import figure3 as exhibit  # noqa: PLC0415
-        from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
+    from stochpref.paper.reproduce import figure3 as exhibit  # noqa: PLC0415
+    from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
 
-        (name,) = check_list([law], LAWS, "--law")
-        cells = [Cell(part, name, n, observations) for part in EXHIBIT_SETTINGS for n in _numbers(goods, "--goods", 2)]
-        table = _run_cells("figure3", cells, method, trials, iterations, seed, jobs, out, as_json)
-        exhibit.write(out, table.cells)
-        echo(f"wrote {out / 'figure3'}.png and .svg (seed {seed}, version {__version__})", err=True)
+    (name,) = check_list([law], LAWS, "--law")
+    cells = [Cell(part, name, n, observations) for part in EXHIBIT_SETTINGS for n in _numbers(goods, "--goods", 2)]
+    table = _run_cells("figure3", cells, method, trials, iterations, seed, jobs, out, as_json)
+    exhibit.write(out, table.cells)
+    drawn(out, "figure3", seed)
 
 
 @reproduce.command()
 def figure4(
     goods: Annotated[int, typer.Option(help="Number of goods.", min=2)] = 5,
     laws: _Laws = "i,ii,iii",
-    observations: Annotated[str, typer.Option(help="Sizes T, separated by commas.")] = "100,200,500,1000,2000,5000",
+    observations: _Sizes = "100,200,500,1000,2000,5000",
     trials: _Trials = 20,
-    seed: _Seed = 0,
+    seed: Seed = 0,
     jobs: _Jobs = 2,
     out: _Out = Path("figures"),
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
     """Draw error against the number of observations, with the fitted rate beside the theorem's.
 
@@ -130,49 +113,35 @@ def figure4(
     Example:
       stochpref reproduce figure4 --out figures/
     """  # noqa: D301
-    with exit_codes():
-        from stochpref.models.shared import progress  # noqa: PLC0415
-        from stochpref.paper.reproduce import figure4 as exhibit  # noqa: PLC0415
-        from stochpref.paper.reproduce.trials import LAWS, check_list  # noqa: PLC0415
+    from stochpref.models.shared import progress  # noqa: PLC0415
+    from stochpref.paper.reproduce import figure4 as exhibit  # noqa: PLC0415
+    from stochpref.paper.reproduce.trials import LAWS, check_list  # noqa: PLC0415
 
-        names = check_list(split(laws), LAWS, "--laws")
-        sizes = tuple(_numbers(observations, "--observations", 1))
-        ready_folder(out)
-        with progress(True, "figure4") as report:
-            curves = exhibit.run(goods, names, sizes, n_trials=trials, seed=seed, jobs=jobs, folder=out, report=report)
-        show(
-            {"version": __version__, "seed": seed, **exhibit.as_dict(curves)},
-            exhibit.as_text(curves),
-            as_json,
-            out,
-            "figure4",
-        )
-        exhibit.write(out, curves)
-        echo(f"wrote {out / 'figure4'}.png and .svg (seed {seed}, version {__version__})", err=True)
+    names = check_list(split(laws), LAWS, "--laws")
+    sizes = tuple(_numbers(observations, "--observations", 1))
+    ready_folder(out)
+    with progress(True, "figure4") as report:
+        curves = exhibit.run(goods, names, sizes, n_trials=trials, seed=seed, jobs=jobs, folder=out, report=report)
+    show({"seed": seed, **exhibit.as_dict(curves)}, exhibit.as_text(curves), as_json, out, "figure4")
+    exhibit.write(out, curves)
+    drawn(out, "figure4", seed)
 
 
 def _run_cells(
-    name: str,
-    cells: list[Cell],
-    method: Method,
-    trials: int,
-    iterations: int,
-    seed: int,
-    jobs: int,
-    out: Path,
+    name: str, cells: list[Cell], method: str, trials: int, iterations: int, seed: int, jobs: int, out: Path,
     as_json: bool,
-) -> Table:
+) -> Table:  # fmt: skip
     """Run the trials of cells, print the table they make and keep it under a name."""
     from stochpref.models.shared import progress  # noqa: PLC0415
     from stochpref.paper.reproduce import table1 as exhibit  # noqa: PLC0415
 
     ready_folder(out)
-    methods = ["paper", "ours"] if method is Method.both else [method.value]
+    methods = list(EXHIBIT_METHODS) if method == _BOTH else [method]
     with progress(True, name) as report:
         table = exhibit.run(
             cells, methods, n_trials=trials, n_iterations=iterations, seed=seed, jobs=jobs, folder=out, report=report
         )
-    content = {"version": __version__, "seed": seed, "iterations": iterations, **exhibit.as_dict(table)}
+    content = {"seed": seed, "iterations": iterations, **exhibit.as_dict(table)}
     show(content, exhibit.as_text(table), as_json, out, name)
     return table
 

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Commands that ask a saved fit: what it learned, and what customers would buy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stochpref.cli.application import app, echo, echo_json, ready_file, wrote
+from stochpref.cli.options import FitFolder, MenusAsInCheck, Spreadsheet, expanding, json_option
+from stochpref.errors import InvalidArgument, counted, shown
+
+if TYPE_CHECKING:
+    from stochpref.observations import Menus
+
+
+@app.command()
+def summary(folder: FitFolder, as_json: Annotated[bool, json_option("Print JSON instead of a table.")] = False) -> None:
+    """Print what a saved fit learned and how far to trust it.
+
+    \b
+    Examples:
+      stochpref summary fit/
+      stochpref summary fit/ --json
+    """  # noqa: D301
+    from stochpref.models import HeterogeneousUtility, load_fit  # noqa: PLC0415
+
+    fitted = load_fit(folder)
+    model = "heterogeneous" if isinstance(fitted, HeterogeneousUtility) else "common"
+    print_fit(fitted, model, -1 if fitted.seed_ is None else fitted.seed_, as_json)
+
+
+def print_fit(fitted: Any, model: str, seed: int, as_json: bool) -> None:
+    """Print what a fit learned."""
+    found = fitted.summary()
+    if as_json:
+        echo_json({"model": model, "seed": seed, **found.as_dict()})
+    else:
+        echo(found)
+
+
+@app.command()
+@expanding
+def predict(
+    folder: FitFolder,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Prices and budgets, as purchases without quantities; one menu needs no observation column.",
+            metavar="MENUS",
+        ),
+    ],
+    *,
+    out: Annotated[Path | None, typer.Option(help="Write a row per menu and good, .csv.")] = None,
+    spreadsheet: Spreadsheet = False,
+    level: Annotated[float, typer.Option(help="Of the intervals (heterogeneous).")] = 0.9,
+    reading: MenusAsInCheck,
+    as_json: Annotated[bool, json_option("Print JSON instead of a table.")] = False,
+) -> None:
+    """Predict purchases at new prices and budgets.
+
+    Heterogeneous: expected purchases of a customer with intervals, revenue, and the bundle of the mean direction.
+    Common: the bundle that the common utility buys. Goods are matched by name; one that the file lacks is not on offer.
+
+    \b
+    Examples:
+      stochpref predict fit/ new_prices.csv
+      stochpref predict fit/ new_prices.csv --level 0.95 --out demand.csv
+    """  # noqa: D301
+    from stochpref.demand import menu_labels, prediction_rows  # noqa: PLC0415
+    from stochpref.models import HeterogeneousUtility, load_fit  # noqa: PLC0415
+    from stochpref.readers.writing import write_rows  # noqa: PLC0415
+
+    if spreadsheet and out is None:
+        raise InvalidArgument("--spreadsheet is about the file that --out names; name one")
+    if out is not None:
+        ready_file(out, suffixes=(".csv",), source=file)
+    fitted = load_fit(folder)
+    menus = reading.menus(file, fitted.goods_)
+    labels, bundles = menu_labels(menus), fitted.predict(menus)
+    demand = fitted.demand(menus, level=level) if isinstance(fitted, HeterogeneousUtility) else None
+    if as_json:
+        content = {"goods": list(menus.goods), "labels": list(labels), "bundles": bundles.tolist()}
+        echo_json(content if demand is None else {**content, "demand": demand.as_dict()})
+    else:
+        echo(_bundle_table(menus, labels, bundles) if demand is None else demand)
+    if out is not None:
+        write_rows(out, prediction_rows(menus, bundles, demand), for_spreadsheet=spreadsheet)
+        wrote(out, counted(len(menus), "menu"))
+
+
+def _bundle_table(menus: Menus, labels: tuple[str, ...], bundles: Any) -> str:
+    lines = ["Bundles of the common utility"]
+    for t in range(min(len(menus), 10)):
+        bought = [f"{shown(menus.goods[i])} {bundles[t, i]:.3g}" for i in range(menus.n_goods) if bundles[t, i] > 0]
+        lines.append(f"  menu {shown(labels[t])}: {', '.join(bought) or 'nothing'}")
+    if len(menus) > 10:
+        lines.append(f"  and {len(menus) - 10:,} more menus")
+    return "\n".join(lines)

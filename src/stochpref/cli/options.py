@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Options that several commands share, each written once, and records of options that belong together.
+
+A command takes a record as one parameter; `expanding` lets typer see the fields of the record as options of their own,
+in its place. What a table of names may hold comes from `stochpref.choices`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+
+import typer
+from typer.models import OptionInfo
+
+from stochpref.choices import BUDGETS, LAYOUTS, MODELS
+from stochpref.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from stochpref.observations import Menus, Observations
+    from stochpref.readers import Scan, StoredObservations
+
+
+def one_of(names: Iterable[str], about: str) -> Any:
+    """Return an option that takes one of some names."""
+    names = tuple(names)
+
+    def parse(text: str) -> str:
+        if text in names:
+            return text
+        near = difflib.get_close_matches(text, names, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, names))}.{hint}")
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    return typer.Option(help=about, metavar=f"<{'|'.join(names)}>", parser=parse, autocompletion=complete)
+
+
+def seed_option(what: str) -> Any:
+    """Return the option of a seed, from which the same thing comes again."""
+    return typer.Option(help=f"The same seed gives the same {what}.", min=0)
+
+
+def json_option(about: str) -> Any:
+    """Return the option of JSON on stdout."""
+    return typer.Option("--json", help=about)
+
+
+FitFolder: TypeAlias = Annotated[Path, typer.Argument(help="A fit that `stochpref fit` wrote.", metavar="FIT")]
+Model: TypeAlias = Annotated[str, one_of(MODELS, "Customers who differ, or one utility and some odd customers.")]
+Spreadsheet: TypeAlias = Annotated[
+    bool, typer.Option("--spreadsheet", help="In it, put ' before names that a spreadsheet would run as formulas.")
+]
+_Layout: TypeAlias = Annotated[str, one_of(LAYOUTS, "Long: a row per observation and good. Wide: per observation.")]
+_Column: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Your name for a column, a prefix in wide data, or a constant; may be repeated.", metavar="OURS=YOURS"
+    ),
+]
+_Cap: TypeAlias = Annotated[float, typer.Option(help="Largest quantity of a good, unless a column says so.")]
+
+
+@dataclass(frozen=True)
+class MenuReading:
+    """How to read a table of menus."""
+
+    layout: _Layout = "auto"
+    column: _Column = None
+    cap: _Cap = 1.0
+
+    def menus(self, file: Path, goods: tuple[str, ...]) -> Menus:
+        """Return the menus of a file, over goods."""
+        from stochpref.readers import read_menus  # noqa: PLC0415
+
+        return read_menus(file, layout=self.layout, columns=_columns(self.column), caps=self.cap, goods=goods)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a table of purchases."""
+
+    layout: _Layout = "auto"
+    column: _Column = None
+    budget: Annotated[
+        str, one_of(BUDGETS, "Read the budget; set it to the money spent; or do so where rounding parts the two.")
+    ] = "stated"
+    cap: _Cap = 1.0
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that break a rule, and count them.")] = (
+        False
+    )
+
+    def scan(self, file: Path) -> Scan:
+        """Return what a file holds, good and bad."""
+        from stochpref.readers import scan  # noqa: PLC0415
+
+        return scan(file, layout=self.layout, **self._rules())
+
+    def observations(self, file: Path) -> Observations:
+        """Return the observations of a file."""
+        return self.scan(file).accept(skip_bad=self.skip_bad)
+
+    def folder(self, folder: Path, *, single_precision: bool) -> StoredObservations:
+        """Return the observations of a folder of Parquet files, which are not loaded."""
+        from stochpref.readers import StoredObservations  # noqa: PLC0415
+
+        return StoredObservations(folder, skip_bad=self.skip_bad, single_precision=single_precision, **self._rules())
+
+    def _rules(self) -> dict[str, Any]:
+        return {"columns": _columns(self.column), "budget": self.budget, "caps": self.cap}
+
+
+AsInCheck: TypeAlias = Annotated[Reading, "As in check."]
+MenusAsInCheck: TypeAlias = Annotated[MenuReading, "As in check."]
+
+
+def expanding(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose records have become their fields, and which makes the records of them again.
+
+    A record annotated with a text shows that text as the help of all its options.
+    """
+    parameters: list[inspect.Parameter] = []
+    records: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        record, *texts = _unwrapped(parameter.annotation)
+        if is_dataclass(record):
+            records[name] = record
+            parameters += _options_of(record, *texts)
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, record in records.items():
+            given[name] = record(**{field.name: given.pop(field.name) for field in fields(record)})
+        command(**given)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _options_of(record: Any, about: str | None = None) -> list[inspect.Parameter]:
+    """Return the fields of a record as parameters, with other help if some is given."""
+    options = []
+    annotations = get_type_hints(record, include_extras=True)
+    for field in fields(record):
+        kind, option = _unwrapped(annotations[field.name])
+        assert isinstance(option, OptionInfo)
+        if about is not None:
+            option = copy(option)
+            option.help = about
+        annotation = Annotated[kind, option]  # type: ignore[valid-type]
+        options.append(
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation)
+        )
+    return options
+
+
+def _unwrapped(annotation: Any) -> tuple[Any, ...]:
+    """Return a type, and what an `Annotated` says of it."""
+    return get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+
+
+def option_of(field: str) -> str:
+    """Return the option that sets a field of a record."""
+    return f"--{field.replace('_', '-')}"
+
+
+def given(record: Any) -> dict[str, Any]:
+    """Return the fields of a record that differ from their defaults."""
+    return {
+        field.name: getattr(record, field.name)
+        for field in fields(record)
+        if getattr(record, field.name) != field.default
+    }
+
+
+def _columns(assignments: list[str] | None) -> dict[str, str]:
+    """Return the mapping that options of the form OURS=YOURS spell out."""
+    mapping = {}
+    for assignment in assignments or []:
+        ours, equals, yours = assignment.partition("=")
+        if not equals:
+            raise InvalidArgument(f"--column must be OURS=YOURS, such as price=cost; received {assignment!r}")
+        mapping[ours.strip()] = yours.strip()
+    return mapping
