@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stochpref.errors import counted, listed
 from stochpref.kinds import DEGENERATE, KIND_NAMES, QUANTITY_TOLERANCE
+from stochpref.problems.faults import is_bought
 
 if TYPE_CHECKING:
     from stochpref.observations import Observations
@@ -148,7 +149,7 @@ def audit(observations: Observations) -> Audit:
     classes = observations.problem.classify(observations, bundles)
     kind = np.full(len(prices), -1) if classes is None else classes.kind
     offered = prices < np.inf
-    bought = offered & (bundles > QUANTITY_TOLERANCE * np.where(caps < np.inf, caps, 1.0))
+    bought = offered & is_bought(bundles, caps)
     in_full = bought & (bundles >= caps * (1.0 - QUANTITY_TOLERANCE))
 
     def named(mask: Any) -> tuple[str, ...]:

@@ -18,9 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.audit import Audit, audit
 from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
-from stochpref.kinds import QUANTITY_TOLERANCE
 from stochpref.problems import Problem, as_problem
-from stochpref.problems.faults import Fault, find_faults, per_row, refuse
+from stochpref.problems.faults import Fault, find_faults, is_bought, per_row, refuse
 from stochpref.rows import (
     Rows,
     assemble,
@@ -244,9 +243,8 @@ class Observations(Rows):
 
 
 def _find_empty(observations: Observations) -> list[Fault]:
-    caps = observations.caps
-    is_bought = observations.bundles > QUANTITY_TOLERANCE * np.where(caps < np.inf, caps, 1.0)
+    is_empty = ~np.any(is_bought(observations.bundles, observations.caps), axis=1)
     return per_row(
-        "bundles", "a bundle must not be empty if, as nonempty says, such are not recorded", ~np.any(is_bought, axis=1),
+        "bundles", "a bundle must not be empty if, as nonempty says, such are not recorded", is_empty,
         lambda _: "nothing bought", "leave out the row, or nonempty if empty purchases were recorded as well",
     )  # fmt: skip

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Draws
-from stochpref.problems import as_problem, pack_problem, unpack_problem
+from stochpref.problems import pack_problem, unpack_problem
 
 Array = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
             values,
             {"setting": name},
         )
-    attributes = {} if observations.problem == as_problem("divisible") else {"problem": json.dumps(header)}
+    attributes = {"problem": json.dumps(header)} if header else {}
     attributes |= {"nonempty": "yes"} if observations.nonempty else {}
     return {
         "observed_data": xr.Dataset({"bundles": (per_row, observations.bundles)}, coords=rows),
@@ -89,8 +89,6 @@ def observations_of(tree: xr.DataTree) -> Observations:
     def marked(mark: str) -> dict[str, Array]:
         return {str(part.attrs[mark]): part.values for part in constant.data_vars.values() if mark in part.attrs}
 
-    # Nothing is said of the problem of divisible goods, as in fits of version 0.1.0.
-    header = json.loads(constant.attrs.get("problem", '{"name": "divisible", "settings": {}}'))
     return Observations(
         constant["prices"].values,
         constant["budgets"].values,
@@ -99,7 +97,7 @@ def observations_of(tree: xr.DataTree) -> Observations:
         customers=names("customer"),
         labels=names("label"),
         caps=constant["caps"].values,
-        problem=unpack_problem(header, marked("setting")),
+        problem=unpack_problem(json.loads(constant.attrs.get("problem", "{}")), marked("setting")),
         features=marked("feature"),
         nonempty="nonempty" in constant.attrs,
     )

@@ -134,6 +134,12 @@ def _faults_of_bundles(menus: MenuArrays, bundles: Array, offered: NDArray[np.bo
     ]  # fmt: skip
 
 
+def is_bought(bundles: Array, caps: Array) -> NDArray[np.bool_]:
+    """Return which goods are bought at all, as `classify` sees it."""
+    bought: NDArray[np.bool_] = bundles > QUANTITY_TOLERANCE * np.where(caps < np.inf, caps, 1.0)
+    return bought
+
+
 def refuse(faults: Sequence[Fault]) -> None:
     """Raise InvalidObservations if there is a fault, naming each with its first three rows."""
     if not faults:

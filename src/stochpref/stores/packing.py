@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from stochpref.errors import InvalidObservations, describe_rows
 from stochpref.kinds import ABSENT, AT, DEGENERATE, PIVOT
 from stochpref.observations import Observations
-from stochpref.problems import as_problem, pack_problem
+from stochpref.problems import pack_problem
 from stochpref.readers.folders import StoredObservations, StoredPart
 from stochpref.regions import Regions
 
@@ -101,7 +101,7 @@ def data_hash(observations: Observations) -> str:
         digest.update(np.ascontiguousarray(array).tobytes())
     header, arrays = pack_problem(observations.problem)
     more = {
-        **({} if observations.problem == as_problem("divisible") else {"problem": header}),
+        **({"problem": header} if header else {}),
         **({"nonempty": True} if observations.nonempty else {}),
         **{f"problem {name}": _digest(values) for name, values in arrays.items()},
         **{f"feature {name}": _digest(values) for name, values in observations.features.items()},
