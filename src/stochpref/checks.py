@@ -74,9 +74,14 @@ def kind_of(value: object) -> str:
     return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
+def is_count(value: object, least: int = 0) -> bool:
+    """Tell whether a value is a whole number and not below the least."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
+
+
 def check_count(value: int, argument: str, least: int) -> int:
     """Return a whole number, if it is one and not below the least."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if not is_count(value, least):
         raise InvalidArgument(f"{argument} must be a whole number, {least} or more; received {value!r}")
     return int(value)
 

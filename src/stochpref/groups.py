@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from stochpref.checks import is_count
 from stochpref.errors import InvalidArgument, StochprefError, shown
 from stochpref.models import CommonUtility, HeterogeneousUtility
 from stochpref.models.shared import check_observations, generator
@@ -161,7 +162,7 @@ def _check(model: Model, observations: Observations, jobs: int | None) -> None:
     if not isinstance(model, CommonUtility | HeterogeneousUtility):
         raise InvalidArgument(f"model must be one of stochpref's; received {type(model).__name__}")
     check_observations(observations)
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs < 1):
+    if jobs is not None and not is_count(jobs, 1):
         raise InvalidArgument(f"jobs must be None or a whole number from 1; received {jobs!r}")
     if is_cluster(model.engine):
         raise InvalidArgument(

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stochpref.checks import kind_of
+from stochpref.checks import check_choice, kind_of
 from stochpref.errors import InvalidArgument
 from stochpref.laws import VonMisesFisher
 from stochpref.loading import load
@@ -66,8 +66,7 @@ def log_mass(
     """
     source = regions if isinstance(regions, Regions) else as_observations(regions)
     h = check_direction(*_parameters(law, concentration, mean_direction), source.n_goods)
-    if method not in METHODS:
-        raise InvalidArgument(f"method must be one of {', '.join(METHODS)}; received {method!r}")
+    check_choice(method, "method", METHODS)
     if not 0 < tolerance < 1:
         raise InvalidArgument(f"tolerance must lie between 0 and 1; received {tolerance}")
     if engine != "cpu" and method != "exact":

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stochpref.checks import check_choice, check_rng
+from stochpref.checks import check_choice, check_count, check_rng
 from stochpref.choices import CRITERIA
 from stochpref.design.beliefs import check_laws, good_names
 from stochpref.design.candidates import candidate_menus, plain_candidates, vary
@@ -185,8 +185,7 @@ def optimal_menus(
     check_rng(rng)
     names = good_names(goods)
     bounds = (limits or MenuLimits()).resolve(names)
-    if n_menus < 1:
-        raise InvalidArgument(f"n_menus must be one or more; received {n_menus}")
+    check_count(n_menus, "n_menus", 1)
     check_choice(criterion, "criterion", CRITERIA)
     effort = effort or DesignEffort()
     laws = check_laws(len(names), mean_direction, concentration, rng)

@@ -17,6 +17,7 @@ from scipy.stats import beta
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
+from stochpref.checks import check_choice
 from stochpref.choices import CENTRES, SOLVERS
 from stochpref.consensus.certificate import find_excluders
 from stochpref.consensus.conflicts import count_conflicts
@@ -120,12 +121,8 @@ class CommonUtility(Estimator):
         InvalidObservations : some are degenerate and were not to be dropped, or all are.
         """
         check_observations(observations)
-        for value, argument, allowed in (
-            (self.solver, "solver", SOLVERS),
-            (self.centre, "centre", CENTRES),
-        ):
-            if value not in allowed:
-                raise InvalidArgument(f"{argument} must be one of {', '.join(allowed)}; received {value!r}")
+        check_choice(self.solver, "solver", SOLVERS)
+        check_choice(self.centre, "centre", CENTRES)
         for record, argument, place in ((self.effort, "effort", _EFFORT), (self.annealing, "annealing", _ANNEALING)):
             if record is not None and not isinstance(record, load(place)):
                 wanted = place.partition(":")[2]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
-from stochpref.checks import check_rng
+from stochpref.checks import check_choice, check_count, check_rng
 from stochpref.choices import SAMPLERS
 from stochpref.demand import (
     N_SCRAMBLES,
@@ -222,15 +222,12 @@ class HeterogeneousUtility(Estimator):
     def _plan(self) -> Plan:
         """Return how long to draw, checked."""
         for name, least in (("n_chains", 1), ("n_draws", 1), ("n_effective", 0), ("max_draws", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InvalidArgument(f"{name} must be a whole number from {least}; received {value!r}")
+            check_count(getattr(self, name), name, least)
         if self.max_seconds is not None and not (
             isinstance(self.max_seconds, int | float) and 0 < self.max_seconds < math.inf
         ):
             raise InvalidArgument(f"max_seconds must be a positive number or None; received {self.max_seconds!r}")
-        if self.sampler not in ("auto", *SAMPLERS):
-            raise InvalidArgument(f"sampler must be one of auto, {', '.join(SAMPLERS)}; received {self.sampler!r}")
+        check_choice(self.sampler, "sampler", ("auto", *SAMPLERS))
         if self.metropolis is not None and not isinstance(self.metropolis, load(_METROPOLIS)):
             raise InvalidArgument(f"metropolis must be a MetropolisOptions or None; received {self.metropolis!r}")
         checkpoint = None if self.checkpoint is None else Path(self.checkpoint)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from stochpref.checks import is_count
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Observations
 from stochpref.problems import check_handled
@@ -50,7 +51,7 @@ def generator(random_state: int | np.random.Generator | None) -> tuple[np.random
         return random_state, None
     if random_state is None:
         random_state = int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+    if not is_count(random_state):
         raise InvalidArgument(
             f"random_state must be None, a whole number from 0 or a numpy Generator; received {random_state!r}"
         )

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.checks import check_choice, check_count
 from stochpref.errors import InvalidArgument
 from stochpref.laws import uniform_directions
 from stochpref.paper.cloud import count_hits, draw_cloud
@@ -51,10 +52,8 @@ class MetropolisOptions:
             raise InvalidArgument(
                 f"step and concentration_step must be positive; received {self.step} and {self.concentration_step}"
             )
-        if self.n_cloud < 1:
-            raise InvalidArgument(f"n_cloud must be 1 or more; received {self.n_cloud}")
-        if self.likelihood not in LIKELIHOODS:
-            raise InvalidArgument(f"likelihood must be one of {', '.join(LIKELIHOODS)}; received {self.likelihood!r}")
+        check_count(self.n_cloud, "n_cloud", 1)
+        check_choice(self.likelihood, "likelihood", LIKELIHOODS)
 
 
 class MetropolisState(NamedTuple):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
+from stochpref.checks import check_count
 from stochpref.design.beliefs import good_names
 from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows, listed, shown
 from stochpref.kinds import MONEY_TOLERANCE
@@ -99,8 +100,7 @@ def sign_menus(
     n = len(names)
     if n < 2:
         raise InvalidArgument(f"goods must be two or more: a law on the sphere has no direction in one; received {n}")
-    if n_menus < 1:
-        raise InvalidArgument(f"n_menus must be one or more; received {n_menus}")
+    check_count(n_menus, "n_menus", 1)
     if lowest_budget is None:
         return Menus(np.ones((n_menus, n)), np.full(n_menus, float(n)), goods=names)
     if not (np.isfinite(lowest_budget) and lowest_budget > 0):
