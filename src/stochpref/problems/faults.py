@@ -88,7 +88,7 @@ def find_faults(menus: MenuArrays, bundles: Array | None) -> list[Fault]:
     bundles : (T, n), or None for menus.
     """
     prices, budgets, caps = menus.prices, menus.budgets, menus.caps
-    offered = ~(np.isnan(prices) | (prices == np.inf))
+    offered = prices < np.inf  # neither inf nor NaN
     faults = [
         *per_good(
             "prices", "a price must be positive", prices, offered & ~(prices > 0),
