@@ -11,15 +11,18 @@ import pytest
 
 import stochpref as sp
 from stochpref.bessel import log_normaliser, mean_resultant_length
-from stochpref.mass.masses import exact_log_mass, sum_log_mass
+from stochpref.mass.masses import exact_log_mass, sum_log_mass, vmf_mean
 from stochpref.stores.device import Device
 from stochpref.stores.memory import Memory
 
 # Interpreted kernels are hundreds of small operations: to fuse them takes longer than to run them.
 os.environ.setdefault("XLA_FLAGS", "--xla_disable_hlo_passes=fusion")
 pytest.importorskip("jax")
+import jax
+
 from stochpref.mass.jax import moments as jax_moments
 from stochpref.mass.jax.engine import JaxLogLikelihood, RowMasses
+from stochpref.mass.jax.series import whole_spheres
 
 
 def direction(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -88,9 +91,9 @@ def test_most_rows_are_done_on_the_device() -> None:
     regions = sp.Regions.of(sp.simulate(law, sp.MenuLaw("uniform"), 1000, rng=rng))
     asked: list[int] = []
 
-    def count(rows: np.ndarray, h: np.ndarray, tolerance: float) -> RowMasses:
+    def count(rows: np.ndarray, laws: np.ndarray, which: np.ndarray | None, tolerance: float) -> RowMasses:
         asked.append(len(rows))
-        return RowMasses(*exact_log_mass(regions[rows], h, gradient=True, tolerance=tolerance))
+        return RowMasses(*exact_log_mass(regions[rows], laws, which, gradient=True, tolerance=tolerance))
 
     value, gradient = JaxLogLikelihood.of(regions, fallback_fn=count).sums(law.concentration * law.mean_direction)
     assert sum(asked) <= 10
@@ -105,6 +108,51 @@ def test_the_whole_sphere_is_the_bessel_function() -> None:
             log_total, length = jax_moments.whole_sphere(n, kappa)
             assert log_total == pytest.approx(float(log_normaliser(n, kappa)) + kappa, rel=1e-12, abs=1e-11)
             assert length == pytest.approx(float(mean_resultant_length(n, kappa)), rel=1e-11, abs=1e-14)
+
+
+def test_the_whole_sphere_under_many_laws_is_that_under_each() -> None:
+    rng = np.random.default_rng(0)
+    for n, most in ((2, 1e4), (10, 30.0), (25, 1e3)):
+        kappa = np.concatenate([[0.0, 1e-6], 10 ** rng.uniform(-2, np.log10(most), 50)])
+        laws = kappa[:, None] * np.array([direction(n, rng) for _ in kappa])
+        with jax.enable_x64(True):
+            log_total, mean = whole_spheres(laws, jax_moments.moment_table(n, most, 16))
+        np.testing.assert_allclose(log_total, log_normaliser(n, kappa) + kappa, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(mean, vmf_mean(laws), rtol=0, atol=1e-14)
+
+
+def test_a_law_per_row_equals_the_cpu_engine() -> None:
+    """Laws near and far, the uniform one, one that only the fallback can do, and one nobody has."""
+    rng = np.random.default_rng(12)
+    regions = sp.Regions.of(market(5, "uniform", 90, rng))
+    assert set(regions.kind) >= {"slack", "pivot", "tight"}
+    kappa = np.array([0.0, 0.3, 4.0, 5.0, 12.0, 300.0, 1.0])
+    laws = kappa[:, None] * np.array([direction(5, rng) for _ in kappa])
+    which = rng.permutation(np.arange(90) % 6)
+    assert regions.merged() is None
+    ours = Device(regions).likelihood.rows(laws, which)
+    theirs = exact_log_mass(regions, laws, which, gradient=True)
+    assert theirs.error.max() < 1e-9
+    scale = np.maximum(1.0, np.abs(theirs.log_mass) * 1e-3)
+    assert np.max(np.abs(ours.log_mass - theirs.log_mass) / scale) < 1e-9
+    np.testing.assert_allclose(ours.gradient, theirs.gradient, rtol=0, atol=1e-9)
+
+
+def test_a_law_per_row_in_blocks_and_with_counts() -> None:
+    rng = np.random.default_rng(6)
+    side, size = rng.choice(np.array([-1, 1], np.int8), (200, 3)), 200
+    counts, which = rng.integers(1, 4, size).astype(float), rng.permutation(np.arange(size) % 150)
+    laws = 0.7 * rng.standard_normal((151, 3))  # some rows need a second attempt
+    data = (np.zeros(size, np.int8), side, np.ones((size, 3)), np.full(size, -1, np.int32))
+    target = JaxLogLikelihood(*data, counts=counts, block=128)
+    regions = sp.Regions(*data, 1.0)
+    masses = exact_log_mass(regions, laws, which, gradient=True)
+    expected = np.zeros_like(laws)
+    np.add.at(expected, which, counts[:, None] * masses.gradient)
+    value, gradient = target.sums(laws, which)
+    assert value == pytest.approx(float(counts @ masses.log_mass), rel=1e-11)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-9)
+    assert target.value(laws, which) == pytest.approx(value, rel=1e-13)
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stochpref.mass.jax.engine import JaxLogLikelihood
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 class Device(Memory):
@@ -52,8 +53,8 @@ class Device(Memory):
 def _on_device(regions: Regions, counts: Array | None = None) -> JaxLogLikelihood:
     from stochpref.mass.jax.engine import JaxLogLikelihood, RowMasses  # noqa: PLC0415
 
-    def on_threads(rows: NDArray[np.intp], h: Array, tolerance: float) -> RowMasses:
-        masses = exact_log_mass(regions[rows], h, gradient=True, tolerance=tolerance)
+    def on_threads(rows: Indices, laws: Array, which: Indices | None, tolerance: float) -> RowMasses:
+        masses = exact_log_mass(regions[rows], laws, which, gradient=True, tolerance=tolerance)
         assert masses.gradient is not None
         return RowMasses(masses.log_mass, masses.error, masses.gradient)
 

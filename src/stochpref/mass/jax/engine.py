@@ -25,11 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from stochpref.errors import InvalidObservations, describe_rows
 from stochpref.kinds import ABOVE, ABSENT, BELOW, DEGENERATE, PIVOT, SLACK, TIGHT
 from stochpref.mass.jax.moments import Moments, moment_table, whole_sphere
-from stochpref.mass.jax.series import ROWS, Rows, Size, block_masses
+from stochpref.mass.jax.series import ROWS, RegionBlock, Size, block_masses, whole_spheres
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-FallbackFn = Callable[[Indices, Array, float], "RowMasses"]
+FallbackFn = Callable[[Indices, Array, Indices | None, float], "RowMasses"]
 
 _BLOCK_GPU, _BLOCK_CPU = 65_536, 2048  # one fills a large GPU, one fits into a core's cache
 _AGAIN: Final = 4096  # rows of a second attempt at a time
@@ -64,17 +64,34 @@ class _Bucket(NamedTuple):
 
     kind: int
     places: Indices
-    rows: Rows
+    rows: RegionBlock
     counts: Any
 
 
-class _Law(NamedTuple):
-    """What all rows share at one h."""
+class _Laws(NamedTuple):
+    """One law that all rows share, or K of them.
+
+    h, mean : (n,) or (K, n).
+    log_total : () or (K,) log ∫ exp(h·u) du over the sphere.
+    which : (T,) the law of each row; None for one law.
+    concentration : the largest.
+    order : of the power series.
+    """
 
     h: Array
-    log_total: float
     mean: Array
+    log_total: Array
+    which: Indices | None
+    concentration: float
     order: int
+
+    def of(self, places: Indices) -> Indices | None:
+        """Return which law each of some rows has."""
+        return None if self.which is None else self.which[places]
+
+    def mean_of(self, places: Indices) -> Array:
+        """Return E[u] for some rows, (n,) or (k, n)."""
+        return self.mean if self.which is None else self.mean[self.which[places]]
 
 
 def _order(n_goods: int) -> int:
@@ -95,27 +112,36 @@ def _is_gpu() -> bool:
 
 @partial(jax.jit, static_argnames=("size", "per_row"))
 def _scan(
-    h: Any, rows: Rows, count: Any, table: Moments, log_total: Any, tolerance: Any, *, size: Size, per_row: bool
-) -> Any:
-    """Return sums over good rows (log-mass, mean, outer product of means, how many), which are bad, and the rows."""
-    n = h.shape[0]
+    h: Any, log_total: Any, means: Any, rows: RegionBlock, count: Any, which: Any, table: Moments, tolerance: Any,
+    *, size: Size, per_row: bool
+) -> Any:  # fmt: skip
+    """Return sums over good rows, which are bad, and the rows.
+
+    Sums are log-masses; then, of one law, means, outer products of means, and how many; of several, gradients by law.
+    """
+    n = h.shape[-1]
 
     def step(sums: Any, block: Any) -> Any:
-        part, often = block
-        found = block_masses(h, part, table, size, _is_gpu())
-        log_mass = jnp.minimum(found.log_integral - log_total, 0.0)
+        part, often, own = block
+        found = block_masses(h if own is None else h[own].T, part, table, size, _is_gpu())
+        log_mass = jnp.minimum(found.log_integral - (log_total if own is None else log_total[own]), 0.0)
         is_good = found.error <= tolerance
         weight = jnp.where(is_good, often, 0.0)
-        value = jnp.sum(weight * jnp.where(is_good, log_mass, 0.0))
-        new = [sums[0] + value, sums[1], sums[2], sums[3] + jnp.sum(weight)]
+        new = list(sums)
+        new[0] = sums[0] + jnp.sum(weight * jnp.where(is_good, log_mass, 0.0))
+        if own is None:
+            new[3] = sums[3] + jnp.sum(weight)
         if size.gradient:
             mean = jnp.where(is_good, found.mean, 0.0)
-            new[1] = sums[1] + jnp.sum(weight * mean, axis=1)
-            new[2] = sums[2] + jnp.matmul(weight * mean, mean.T, precision="highest")
+            if own is None:
+                new[1] = sums[1] + jnp.sum(weight * mean, axis=1)
+                new[2] = sums[2] + jnp.matmul(weight * mean, mean.T, precision="highest")
+            else:
+                new[1] = sums[1].at[own].add((weight * (mean - means[own].T)).T)
         return tuple(new), ((often > 0.0) & ~is_good, (log_mass, found.error, found.mean) if per_row else None)
 
-    start = (jnp.zeros(()), jnp.zeros(n), jnp.zeros((n, n)), jnp.zeros(()))
-    return jax.lax.scan(step, start, (rows, count))
+    start = (jnp.zeros(()), jnp.zeros(h.shape), *(() if which is not None else (jnp.zeros((n, n)), jnp.zeros(()))))
+    return jax.lax.scan(step, start, (rows, count, which))
 
 
 class JaxLogLikelihood:
@@ -126,7 +152,8 @@ class JaxLogLikelihood:
     kind_code, side, slope, pivot : (T,), (T, n), (T, n), (T,) as in `Regions`; `of` takes them from there.
     counts : (T,) how often each row counts in sums; None for once.
     block : rows evaluated together, on a GPU a multiple of 128; None for what suits the device.
-    fallback_fn : (rows, h, tolerance) -> `RowMasses` of those rows, for rows that fail here; None to refuse them.
+    fallback_fn : (rows, laws, which, tolerance) -> `RowMasses` of those rows, for rows that fail here; None to refuse
+        them. `which` tells the laws of those rows, or is None as in `sums`.
     """
 
     def __init__(
@@ -166,18 +193,28 @@ class JaxLogLikelihood:
     def __len__(self) -> int:
         return round(float(self._counts.sum()))
 
-    def sums(self, h: ArrayLike, *, tolerance: float = 1e-10) -> tuple[float, Array]:
-        """Return Σ log-mass and its gradient in h; degenerate observations are not allowed."""
-        totals = self.totals(h, tolerance=tolerance)
+    def sums(self, laws: ArrayLike, which: Indices | None = None, *, tolerance: float = 1e-10) -> tuple[float, Array]:
+        """Return Σ log-mass and its gradient in h; degenerate observations are not allowed.
+
+        Parameters
+        ----------
+        laws : h = κμ, (n,) of one law, or (K, n) of several; the gradient has the same shape.
+        which : (T,) the law of each row, by its place in `laws`; None for one law. On a GPU the order in which rows of
+            one law are added is not fixed then, and the last digits with it.
+        """
+        if which is None:
+            totals = self.totals(laws, tolerance=tolerance)
+        else:
+            totals = self._totals(self._laws(laws, which), tolerance, gradient=True)
         return totals.log_mass, totals.gradient
 
-    def value(self, h: ArrayLike, *, tolerance: float = 1e-10) -> float:
-        """Return Σ log-mass alone, at two thirds of the cost."""
-        return self._totals(self._law(h), tolerance, gradient=False).log_mass
+    def value(self, laws: ArrayLike, which: Indices | None = None, *, tolerance: float = 1e-10) -> float:
+        """Return Σ log-mass alone, at two thirds of the cost; parameters as in `sums`."""
+        return self._totals(self._laws(laws, which), tolerance, gradient=False).log_mass
 
     def totals(self, h: ArrayLike, *, tolerance: float = 1e-10) -> Totals:
         """Return Σ log-mass, its gradient and the outer products of the rows' gradients; the last are remembered."""
-        law = self._law(h)
+        law = self._laws(h)
         key = law.h.tobytes()
         if self._last is None or self._last[:2] != (key, tolerance):
             self._last = (key, tolerance, self._totals(law, tolerance, gradient=True))
@@ -198,34 +235,47 @@ class JaxLogLikelihood:
         matrix = np.array([slope(h - d) - slope(h + d) for d in steps]) / (2 * _DIFFERENCE)
         return 0.5 * (matrix + matrix.T)
 
-    def rows(self, h: ArrayLike, *, tolerance: float = 1e-10) -> RowMasses:
-        """Return the log-mass, error estimate and gradient of every row, in the order of the data."""
-        law = self._law(h)
+    def rows(self, laws: ArrayLike, which: Indices | None = None, *, tolerance: float = 1e-10) -> RowMasses:
+        """Return the log-mass, error estimate and gradient of every row, in order; parameters as in `sums`."""
+        law = self._laws(laws, which)
         shape = (self.n_rows, self.n_goods)
         out = RowMasses(np.zeros(shape[0]), np.zeros(shape[0]), np.zeros(shape))
         out.log_mass[self._degenerate], out.gradient[self._degenerate] = -np.inf, np.nan
         for bucket in self._buckets:
             size = _size(bucket.kind, law.order, _NODES, gradient=True)
-            _, (is_bad, found) = self._run(law, bucket.rows, bucket.counts, tolerance, size, per_row=True)
+            own = law.of(bucket.places)
+            _, (is_bad, found) = self._run(law, bucket.rows, bucket.counts, own, tolerance, size, per_row=True)
             for place, part in _unblocked(bucket.places, found, law):
                 out.log_mass[place], out.error[place], out.gradient[place] = part
             for places, part in self._mended(law, bucket, is_bad, tolerance):
                 out.log_mass[places], out.error[places], out.gradient[places] = part
         return out
 
-    def _law(self, h: ArrayLike) -> _Law:
-        vector = np.asarray(h, np.float64)
-        kappa = float(np.linalg.norm(vector))
-        log_total, length = whole_sphere(self.n_goods, kappa)
-        mean = vector * (length / kappa) if kappa > 0 else np.zeros_like(vector)
-        return _Law(vector, log_total, mean, _order(self.n_goods))
-
-    def _run(self, law: _Law, rows: Rows, count: Any, tolerance: float, size: Size, *, per_row: bool) -> Any:
-        table = moment_table(self.n_goods, float(np.linalg.norm(law.h)), size.order)
+    def _laws(self, laws: ArrayLike, which: Indices | None = None) -> _Laws:
+        h, order = np.asarray(laws, np.float64), _order(self.n_goods)
+        if which is None:
+            kappa = float(np.linalg.norm(h))
+            log_total, length = whole_sphere(self.n_goods, kappa)
+            mean = h * (length / kappa) if kappa > 0 else np.zeros_like(h)
+            return _Laws(h, mean, np.asarray(log_total), None, kappa, order)
+        kappa = float(np.sqrt(np.max(np.sum(h * h, axis=1))))
         with jax.enable_x64(True):
-            return _scan(law.h, rows, count, table, law.log_total, tolerance, size=size, per_row=per_row)
+            log_total, mean = whole_spheres(h, moment_table(self.n_goods, kappa, order))
+        return _Laws(h, np.asarray(mean), np.asarray(log_total), which, kappa, order)
 
-    def _totals(self, law: _Law, tolerance: float, *, gradient: bool) -> Totals:
+    def _run(
+        self, law: _Laws, rows: RegionBlock, count: Any, own: Indices | None, tolerance: float, size: Size,
+        *, per_row: bool
+    ) -> Any:  # fmt: skip
+        """Evaluate blocks of rows; `own` is the law of each row, without those that fill up the last block."""
+        table = moment_table(self.n_goods, law.concentration, size.order)
+        which = None if own is None else np.resize(own, count.shape).astype(np.int32)
+        with jax.enable_x64(True):
+            return _scan(
+                law.h, law.log_total, law.mean, rows, count, which, table, tolerance, size=size, per_row=per_row
+            )
+
+    def _totals(self, law: _Laws, tolerance: float, *, gradient: bool) -> Totals:
         if len(self._degenerate):
             raise InvalidObservations(
                 f"degenerate observations have no likelihood ({describe_rows(self._degenerate.tolist())}); leave them "
@@ -237,29 +287,36 @@ class JaxLogLikelihood:
             parts = list(pool.map(lambda bucket: self._bucket_totals(law, bucket, tolerance, gradient), self._buckets))
         return Totals(
             sum(part.log_mass for part in parts),
-            np.sum([np.zeros(self.n_goods), *(part.gradient for part in parts)], axis=0),
+            np.sum([np.zeros(law.h.shape), *(part.gradient for part in parts)], axis=0),
             np.sum([np.zeros((self.n_goods, self.n_goods)), *(part.outer for part in parts)], axis=0),
         )
 
-    def _bucket_totals(self, law: _Law, bucket: _Bucket, tolerance: float, gradient: bool) -> Totals:
-        size = _size(bucket.kind, law.order, _NODES, gradient=gradient)
-        sums, (is_bad, _) = self._run(law, bucket.rows, bucket.counts, tolerance, size, per_row=False)
-        log_mass, mean, square, count = (np.asarray(part) for part in sums)
-        value, slope = float(log_mass), mean - count * law.mean
-        crossed = np.outer(mean, law.mean)
-        outer = square - crossed - crossed.T + count * np.outer(law.mean, law.mean)
+    def _bucket_totals(self, law: _Laws, bucket: _Bucket, tolerance: float, gradient: bool) -> Totals:
+        size, own = _size(bucket.kind, law.order, _NODES, gradient=gradient), law.of(bucket.places)
+        sums, (is_bad, _) = self._run(law, bucket.rows, bucket.counts, own, tolerance, size, per_row=False)
+        value, slope, outer = float(sums[0]), np.array(sums[1]), np.zeros((self.n_goods, self.n_goods))
+        if own is None:
+            mean, square, count = (np.asarray(part) for part in sums[1:])
+            slope, crossed = mean - count * law.mean, np.outer(mean, law.mean)
+            outer = square - crossed - crossed.T + count * np.outer(law.mean, law.mean)
         for places, part in self._mended(law, bucket, is_bad, tolerance):
             often = self._counts[places]
             value += float(often @ part.log_mass)
-            slope = slope + often @ part.gradient
-            outer = outer + (often[:, None] * part.gradient).T @ part.gradient
+            if law.which is None:
+                slope = slope + often @ part.gradient
+                outer = outer + (often[:, None] * part.gradient).T @ part.gradient
+            else:
+                np.add.at(slope, law.which[places], often[:, None] * part.gradient)
         return Totals(value, slope, outer)
 
-    def _mended(self, law: _Law, bucket: _Bucket, is_bad: Any, tolerance: float) -> Iterator[tuple[Indices, RowMasses]]:
+    def _mended(
+        self, law: _Laws, bucket: _Bucket, is_bad: Any, tolerance: float
+    ) -> Iterator[tuple[Indices, RowMasses]]:
         """Yield the rows that failed, from a second attempt with more terms and nodes or from the fallback."""
         bad = np.flatnonzero(np.asarray(is_bad).ravel())
         if 0 < len(bad) <= _FEW and self._fallback_fn is not None:
-            yield bucket.places[bad], self._fallback_fn(bucket.places[bad], law.h, tolerance)
+            places = bucket.places[bad]
+            yield places, self._fallback_fn(places, law.h, law.of(places), tolerance)
             return
         # With the gradient even where it is not wanted: it costs less than compiling another kernel.
         size = _size(bucket.kind, law.order + _MORE_TERMS, _MORE_NODES, gradient=True)
@@ -271,9 +328,9 @@ class JaxLogLikelihood:
             with jax.enable_x64(True):
                 rows = _pick(bucket.rows, filled // width, filled % width)
             once = np.where(np.arange(_AGAIN)[None] < len(chosen), 1.0, 0.0)
-            _, (is_worse, found) = self._run(law, rows, once, tolerance, size, per_row=True)
-            is_worse = np.asarray(is_worse)[0, : len(chosen)]
             places = bucket.places[chosen]
+            _, (is_worse, found) = self._run(law, rows, once, law.of(places), tolerance, size, per_row=True)
+            is_worse = np.asarray(is_worse)[0, : len(chosen)]
             for _, part in _unblocked(places, found, law):
                 yield places[~is_worse], RowMasses(*(values[~is_worse] for values in part))
             failed.append(places[is_worse])
@@ -285,7 +342,7 @@ class JaxLogLikelihood:
                 left.tolist(),
             )
         if left.size and self._fallback_fn is not None:
-            yield left, self._fallback_fn(left, law.h, tolerance)
+            yield left, self._fallback_fn(left, law.h, law.of(left), tolerance)
 
 
 def _fill_bucket(kind: int, places: Indices, data: tuple[Any, Any, Any, Any], block: int) -> _Bucket:
@@ -299,7 +356,7 @@ def _fill_bucket(kind: int, places: Indices, data: tuple[Any, Any, Any, Any], bl
     def blocks(table: Any) -> Any:
         return jnp.asarray(np.ascontiguousarray(table.reshape(n_blocks, width, -1).transpose(0, 2, 1)))
 
-    rows = Rows(
+    rows = RegionBlock(
         blocks(side[filled]),
         blocks(used / used.max(axis=1, keepdims=True)),
         jnp.asarray(np.maximum(pivot[filled], 0).reshape(n_blocks, width)),
@@ -309,21 +366,21 @@ def _fill_bucket(kind: int, places: Indices, data: tuple[Any, Any, Any, Any], bl
 
 
 @partial(jax.jit)
-def _pick(rows: Rows, block: Any, place: Any) -> Rows:
+def _pick(rows: RegionBlock, block: Any, place: Any) -> RegionBlock:
     """Return one block with the rows at those places of those blocks."""
     picked = rows.side[block, :, place].T, rows.slope[block, :, place].T, rows.pivot[block, place]
-    return Rows(*(part[None] for part in picked))
+    return RegionBlock(*(part[None] for part in picked))
 
 
-def _unblocked(places: Indices, found: Any, law: _Law) -> Any:
+def _unblocked(places: Indices, found: Any, law: _Laws) -> Any:
     """Yield the places of each block and what was found there, gradients (k, n)."""
     start = 0
     log_mass, error, mean = found
     for j in range(log_mass.shape[0]):
         inside = places[start : start + log_mass.shape[1]]
         count = len(inside)
-        gradient = np.zeros((count, len(law.h)))
+        gradient = np.zeros((count, law.h.shape[-1]))
         if mean is not None:
-            gradient = np.asarray(mean[j]).T[:count] - law.mean
+            gradient = np.asarray(mean[j]).T[:count] - law.mean_of(inside)
         yield inside, RowMasses(np.asarray(log_mass[j])[:count], np.asarray(error[j])[:count], gradient)
         start += count

@@ -57,7 +57,7 @@ _FAR: Final = 1e300  # stands for no upper end
 _LOG_SQRT_2PI: Final = float(0.5 * np.log(2 * np.pi))
 
 
-class Rows(NamedTuple):
+class RegionBlock(NamedTuple):
     """A block of regions of one kind, slopes scaled so that the largest is 1.
 
     side : (n, B) int8. slope : (n, B). pivot : (B,) int32, 0 where there is none.
@@ -77,7 +77,7 @@ class Size(NamedTuple):
     gradient: bool
 
 
-class Masses(NamedTuple):
+class Integrals(NamedTuple):
     """log ∫_region exp(h·u) du (B,), estimates of relative errors (B,), E[u | region] (n, B) or None."""
 
     log_integral: Any
@@ -145,8 +145,9 @@ def _exponential(powers: list[Device]) -> list[Device]:
 
 
 class _Goods(NamedTuple):
-    """What a kernel reads of its rows: references to h (n,), side and slope (n, B); of the good bought in part, values.
+    """What a kernel reads of its rows: references to side and slope (n, B); of the good bought in part, values.
 
+    h : reference to (n,), of a law that all rows share, or (n, B).
     own, at : (B,) its h and its slope.
     """
 
@@ -158,9 +159,10 @@ class _Goods(NamedTuple):
 
 
 def _good(goods: _Goods, i: Device) -> tuple[Device, Device, Device, Device]:
-    """Return h, side, sign (±1, or 0 for pivot and absent) and slope of good i; all but h (B,)."""
+    """Return h, side, sign (±1, or 0 for pivot and absent) and slope of good i; all (B,), but for a shared h."""
     side = goods.side[i, :].astype(jnp.float64)
-    return goods.h[i], side, jnp.where(side == ABSENT, 0.0, side), goods.slope[i, :]
+    h = goods.h[i] if len(goods.h.shape) == 1 else goods.h[i, :]
+    return h, side, jnp.where(side == ABSENT, 0.0, side), goods.slope[i, :]
 
 
 class _Line(NamedTuple):
@@ -260,7 +262,7 @@ def _place_kernel(
 ) -> None:  # fmt: skip
     """Find the saddle p₀ and, but for slack rows, the map λ = mode + τ sinh v, left ≤ v ≤ right, of a tile of rows."""
     goods = _Goods(h, side, slope, own[...], at[...])
-    s, price = _find_saddle(goods, kind, start[0] + jnp.zeros_like(goods.own))
+    s, price = _find_saddle(goods, kind, start[...] + jnp.zeros_like(goods.own))
     saddle[...] = jnp.sqrt(s)
     if kind == SLACK:
         return
@@ -453,33 +455,62 @@ def _tile(size: Size) -> int:
     return elements // size.n_nodes
 
 
-def block_masses(h: Device, rows: Rows, table: Moments, size: Size, is_gpu: bool) -> Masses:
+def _at(table: Device, good: Device) -> Device:
+    """Return the entry of one good for each row (B,), of a table (n,) or (n, B)."""
+    return table[good] if table.ndim == 1 else jnp.take_along_axis(table, good[None], axis=0)[0]
+
+
+def block_masses(h: Device, rows: RegionBlock, table: Moments, size: Size, is_gpu: bool) -> Integrals:
     """Return the masses of a block of rows of one kind; an error of inf or NaN marks a row that failed.
 
-    On a GPU the number of rows is a multiple of ROWS.
+    h is (n,), or (n, B) where each row has a law of its own. On a GPU the number of rows is a multiple of ROWS.
     """
     n, count = rows.side.shape
     row_like = jax.ShapeDtypeStruct((count,), jnp.float64)
-    slope_at = jnp.take_along_axis(rows.slope, rows.pivot[None], axis=0)[0]
-    goods = [rows.side, rows.slope, h[rows.pivot], slope_at]
-    start = 0.25 * (n + jnp.sqrt(n * n + 4.0 * jnp.sum(h * h)))
+    goods = [rows.side, rows.slope, _at(h, rows.pivot), _at(rows.slope, rows.pivot)]
+    square = jnp.sum(h * h, axis=0)
+    law = [jnp.atleast_1d(0.25 * (n + jnp.sqrt(n * n + 4.0 * square))), h]
+    shared, by_row = (law, []) if h.ndim == 1 else ([], law)
     is_slack = size.kind == SLACK
     saddle, *placed = _call(
-        partial(_place_kernel, kind=size.kind), ROWS if is_gpu else count, [start[None], h], goods,
+        partial(_place_kernel, kind=size.kind), ROWS if is_gpu else count, shared, [*by_row, *goods],
         [row_like] * (1 if is_slack else 6), is_gpu,
     )  # fmt: skip
     if is_slack:
         placed = [jnp.zeros(count)] * 5
-    row = jnp.round((saddle - lowest_saddle(n)) / TABLE_STEP)
-    row = jnp.clip(row, 0, table.inverse.shape[0] - 1).astype(jnp.int32)
+    row = nearest_row(saddle, n, table)
     q = table.inverse[row]
-    square = 0.5 * q * q * (jnp.sum(h * h) - table.tilt[row])
+    bend = 0.5 * q * q * (square - table.tilt[row])
     outputs = [row_like, row_like, *([jax.ShapeDtypeStruct((n, count), jnp.float64)] if size.gradient else [])]
     value, error, *mean = _call(
         partial(_integrate_kernel, size=size), _tile(size) if is_gpu else count,
-        [*(jnp.asarray(part) for part in _rule(size.n_nodes)), h],
-        [*goods, q, square, *placed, table.moment[row].T], outputs, is_gpu,
+        [*(jnp.asarray(part) for part in _rule(size.n_nodes)), *shared[1:]],
+        [*by_row[1:], *goods, q, bend, *placed, table.moment[row].T], outputs, is_gpu,
     )  # fmt: skip
     value = value + table.log_size[row]
     error = jnp.where(jnp.isfinite(value), error, jnp.inf)
-    return Masses(value, error, mean[0] if size.gradient else None)
+    return Integrals(value, error, mean[0] if size.gradient else None)
+
+
+def nearest_row(saddle: Device, n_goods: int, table: Moments) -> Device:
+    """Return the row of the table of moments for each saddle p₀."""
+    row = jnp.round((saddle - lowest_saddle(n_goods)) / TABLE_STEP)
+    return jnp.clip(row, 0, table.inverse.shape[0] - 1).astype(jnp.int32)
+
+
+@partial(jax.jit)
+def whole_spheres(laws: Device, table: Moments) -> tuple[Device, Device]:
+    """Return log ∫ exp(h·u) du over the sphere (K,) and E[u] (K, n) of laws h (K, n): a region without goods.
+
+    f = exp(b (1 + ε)²) has the coefficients m f_m = 2b (f_{m-1} + f_{m-2}), but for a factor exp(b).
+    """
+    n, square = laws.shape[1], jnp.sum(laws * laws, axis=1)
+    row = nearest_row(jnp.sqrt(0.25 * (n + jnp.sqrt(n * n + 4.0 * square))), n, table)
+    q, moment = table.inverse[row], table.moment[row]
+    bend = 0.5 * q * q * (square - table.tilt[row])
+    f = [jnp.ones_like(bend), 2.0 * bend]
+    for m in range(2, moment.shape[1] - 2):
+        f.append(2.0 * bend * (f[m - 1] + f[m - 2]) / m)
+    total = sum(f[m] * moment[:, m] for m in range(len(f)))
+    second = sum(f[m] * (moment[:, m] + 2.0 * moment[:, m + 1] + moment[:, m + 2]) for m in range(len(f)))
+    return table.log_size[row] + bend + jnp.log(total), laws * (q * q * second / total)[:, None]
