@@ -20,7 +20,7 @@ CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u20
 TITLE, CLEAR, LINE, TURNED, C1 = "\x1b]0;title\x07", "\x1b[2J", "\nerror: all is lost\r\b", "\u202e", "\x9b31m"
 PLAIN = {"tea": "tea", "milk": "milk", "rum": "rum", "visit": "visit ", "anna": "anna"}
 NASTY = {
-    "tea": f"te{TITLE}a", "milk": f"mi{LINE}lk", "rum": f"{CLEAR}ru{TURNED}m", "visit": f"vi{LINE}sit {C1}",
+    "tea": f"te{TITLE}\x7fa", "milk": f"mi{LINE}lk", "rum": f"{CLEAR}ru{TURNED}m", "visit": f"vi{LINE}sit {C1}",
     "anna": f"an{TITLE}{LINE}{TURNED}na",
 }  # fmt: skip
 
@@ -83,7 +83,7 @@ def test_no_control_character_of_a_name_reaches_the_terminal(texts: list[tuple[R
             assert not CONTROL.search(dirty)
             assert dirty.count("\n") == clean.count("\n"), dirty  # no name begins a line of its own
     everything = "".join(nasty.output for _, nasty in texts)
-    assert r"te\x1b]0;title\x07a" in everything
+    assert r"te\x1b]0;title\x07\x7fa" in everything
     assert r"vi\nerror: all is lost\r\x08sit \x9b31m" in everything
     assert r"\x1b[2Jru\u202em" in everything
 
