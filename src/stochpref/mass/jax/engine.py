@@ -230,7 +230,7 @@ class JaxLogLikelihood:
         steps = _DIFFERENCE * np.eye(self.n_goods)
 
         def slope(at: Array) -> Array:  # not by `totals`, which remembers the sums at h
-            return self._totals(self._law(at), tolerance, gradient=True).gradient
+            return self._totals(self._laws(at), tolerance, gradient=True).gradient
 
         matrix = np.array([slope(h - d) - slope(h + d) for d in steps]) / (2 * _DIFFERENCE)
         return 0.5 * (matrix + matrix.T)
