@@ -31,7 +31,7 @@ from stochpref.posterior.chains import Plan, run_chains
 from stochpref.posterior.choosing import gibbs_cost, importance_cost
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.results import group
+from stochpref.posterior.results import group, parameters_of
 from stochpref.posterior.samplers.gibbs import Gibbs
 from stochpref.posterior.target import Target
 from stochpref.stores.memory import Memory
@@ -62,10 +62,9 @@ def market(n: int, size: int, kappa: float, law: str, seed: int) -> sp.Observati
 
 def moments(model: sp.HeterogeneousUtility) -> tuple[np.ndarray, np.ndarray, Diagnostics]:
     """Return posterior means and standard deviations of the components of μ and of κ, and their Monte Carlo errors."""
-    posterior = group(model.posterior_, "posterior")
-    directions, concentrations = posterior["mean_direction"].values, posterior["concentration"].values
-    values = np.concatenate([directions, concentrations[..., None]], axis=2).reshape(-1, directions.shape[2] + 1)
-    return values.mean(axis=0), values.std(axis=0), diagnose(directions, concentrations)
+    draws = parameters_of(model.posterior_)
+    values = np.column_stack([draws[name].reshape(draws[name].shape[0] * draws[name].shape[1], -1) for name in draws])
+    return values.mean(axis=0), values.std(axis=0), diagnose(draws)
 
 
 def grid_moments(observations: sp.Observations, bounds: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -107,7 +106,7 @@ def agreement(full: bool) -> None:
         )
         if n == 3:
             mean, sd = grid_moments(data, bounds)
-            exact = (mean, sd, Diagnostics(*[np.zeros(4)] * 5))
+            exact = (mean, sd, Diagnostics(("",) * 4, *[np.zeros(4)] * 5))
             print(f"{n:>4}{size:>6}{kappa:>7g} {law:<10}{'grid':<14}" + _z_line(found, exact), flush=True)
 
 
@@ -224,7 +223,7 @@ def speed(full: bool) -> None:
         ).fit(data)  # fmt: skip
     draws = group(exact.posterior_, "posterior")
     late = slice(draws.sizes["draw"] // 3, None)
-    share = diagnose(draws["mean_direction"].values[:, late], draws["concentration"].values[:, late])
+    share = diagnose({str(name): values.values[:, late] for name, values in draws.items()})
     n_late = 2 * (draws.sizes["draw"] - draws.sizes["draw"] // 3)
     theirs = share.fewest_effective / n_late / a_step
     print(f"  Algorithm 1: {1e3 * rates[0]:.1f} ms a step at N = 10,000, {a_step:.3g} s at the usable N (extrapolated)")

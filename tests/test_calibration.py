@@ -46,11 +46,11 @@ def draws_of(sampler: Any, n_warmup: int, n_steps: int) -> tuple[Array, Array]:
     """Return N_KEPT draws of two chains."""
     object.__setattr__(sampler, "n_warmup", n_warmup)
     draws = run_chains(sampler, Plan(n_chains=2, n_draws=n_steps, n_effective=0), fingerprint={}).draws
-    return thinned(draws.mean_direction, draws.concentration)
+    return thinned(**draws.parameters)
 
 
-def thinned(directions: Array, concentrations: Array) -> tuple[Array, Array]:
-    flat = directions.reshape(-1, directions.shape[2]), concentrations.ravel()
+def thinned(mean_direction: Array, concentration: Array) -> tuple[Array, Array]:
+    flat = mean_direction.reshape(-1, mean_direction.shape[2]), concentration.ravel()
     kept = np.linspace(0, len(flat[1]) - 1, N_KEPT).astype(int)
     return flat[0][kept], flat[1][kept]
 
@@ -76,7 +76,7 @@ def importance(
     run = run_chains(choice.sampler, plan, fingerprint={}, diagnose_fn=choice.diagnose_fn)
     assert choice.sampler.name == name
     draws = choice.finish_fn(run.draws)
-    return thinned(draws.mean_direction, draws.concentration)
+    return thinned(**draws.parameters)
 
 
 def metropolis(data: sp.Observations, seed: int, sampler: type[Metropolis] = Metropolis) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -16,7 +16,10 @@ from stochpref.models import heterogeneous
 from stochpref.posterior import diagnostics
 from stochpref.posterior.chains import Plan, Run, run_chains
 from stochpref.posterior.checkpoints import read_checkpoint
+from stochpref.posterior.diagnostics import Diagnostics, diagnose
 from stochpref.posterior.prior import PriorFn
+from stochpref.posterior.results import as_tree, group, thinned
+from stochpref.posterior.summary import make_rows
 from stochpref.posterior.target import Info, keyed_generator
 from tests.test_heterogeneous_utility import draws_of, market
 
@@ -28,19 +31,20 @@ class State(NamedTuple):
 
 
 class Walk:
-    """A random walk that depends on no data."""
+    """A random walk, of a law with names of its own, that depends on no data."""
 
     name, revision, n_warmup = "walk", 3, 2
+    axes: ClassVar = {"slope": ("good", "kind"), "level": ()}
 
     def init(self, n_chains: int) -> State:
-        return State(np.zeros((n_chains, 3)))
+        return State(np.zeros((n_chains, 6)))
 
     def step(self, state: State, iteration: int) -> tuple[State, Info]:
-        moves = [keyed_generator(7, chain, iteration).standard_normal(3) for chain in range(len(state.place))]
-        return State(state.place + moves), Info({"length": np.linalg.norm(moves, axis=1)})
+        moves = [keyed_generator(7, chain, iteration).standard_normal(6) for chain in range(len(state.place))]
+        return State(0.5 * state.place + moves), Info({"length": np.linalg.norm(moves, axis=1)})
 
-    def parameters(self, state: State) -> tuple[np.ndarray, np.ndarray]:
-        return state.place, state.place[:, 0] ** 2
+    def parameters(self, state: State) -> dict[str, np.ndarray]:
+        return {"slope": state.place.reshape(-1, 3, 2), "level": state.place[:, 0] ** 2}
 
 
 def walk(path: Path | None = None, n_draws: int = 20, fingerprint: dict[str, Any] | None = None, **changed: Any) -> Run:
@@ -53,8 +57,10 @@ def walk(path: Path | None = None, n_draws: int = 20, fingerprint: dict[str, Any
 
 
 def assert_same(one: Run, two: Run) -> None:
-    for first, second in zip(one.draws[:2], two.draws[:2], strict=True):
-        np.testing.assert_array_equal(first, second)
+    for first, second in zip(one.draws, two.draws, strict=True):
+        assert first.keys() == second.keys()
+        for name, values in first.items():
+            np.testing.assert_array_equal(values, second[name])
 
 
 @pytest.fixture
@@ -80,6 +86,44 @@ def test_a_run_goes_on_to_the_same_draws(path: Path) -> None:
     assert_same(walk(path, 70), walk(None, 70))
 
 
+def test_draws_are_known_by_the_names_of_their_law(path: Path) -> None:
+    run = walk(path, 40)
+    found = run.diagnostics
+    slopes = tuple(f"slope[{i}, {j}]" for i in range(3) for j in range(2))
+    assert (found.parameters, found.names) == (("slope", "level"), (*slopes, "level"))
+    for i, name in enumerate(found.names[:-1]):
+        alone = diagnose({name: run.draws.parameters["slope"].reshape(2, 40, 6)[:, :, i]})
+        assert alone.ess_bulk[0] == found.of("slope").ess_bulk[i]
+    assert found.of("level").names == ("level",)
+    assert found.of("level").r_hat[0] == found.r_hat[-1]
+    again = Diagnostics.restore(json.loads(json.dumps(found.as_dict())))
+    assert (again.names, again.r_hat.tolist()) == (found.names, found.r_hat.tolist())
+    labelled = found.labelled({"slope": tuple("abcdef")})
+    assert labelled.names == ("slope[a]", "slope[b]", "slope[c]", "slope[d]", "slope[e]", "slope[f]", "level")
+    rows = make_rows(run.draws.parameters, labelled, {"slope": tuple("abcdef")})
+    assert [row.name for row in rows["slope"]] == list("abcdef")
+    assert rows["level"][0].mean == pytest.approx(run.draws.parameters["level"].mean())
+    assert rows["slope"][3].mcse == found.mcse_mean[3]
+    assert rows["slope"][3].sd == pytest.approx(run.draws.parameters["slope"][:, :, 1, 1].std())
+
+    data = market(3, 5)
+    tree = as_tree(run.draws, Walk.axes, data, {"sampler": "walk"})
+    posterior = group(tree, "posterior")
+    assert posterior["slope"].dims == ("chain", "draw", "good", "kind")
+    assert posterior["level"].dims == ("chain", "draw")
+    assert tuple(posterior["good"].values) == data.goods
+    draws, every = thinned(tree, 20)
+    assert (every, draws["slope"].shape, draws["level"].shape) == (slice(None, None, 4), (2, 10, 3, 2), (2, 10))
+    np.testing.assert_array_equal(draws["slope"], run.draws.parameters["slope"][:, ::4])
+
+
+def test_diagnostics_of_version_0_1_0_are_of_a_direction_and_a_concentration() -> None:
+    lists = {name: [1.0, 2.0, None, 4.0] for name in ("r_hat", "ess_bulk", "ess_tail", "mcse_mean", "mcse_sd")}
+    found = Diagnostics.restore({**lists, "pareto_k": None})
+    assert found.names == ("mean_direction[0]", "mean_direction[1]", "mean_direction[2]", "concentration")
+    assert found.of("concentration").r_hat.tolist() == [4.0]
+
+
 def test_a_file_altered_anywhere_is_refused(path: Path) -> None:
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -100,11 +144,15 @@ def test_a_file_altered_anywhere_is_refused(path: Path) -> None:
     "change_fn",
     [
         lambda about, content: content.pop("state.place"),
-        lambda about, content: content.update({"state.place": np.zeros((2, 4))}),
-        lambda about, content: content.update({"state.place": np.zeros((3, 3))}),
-        lambda about, content: content.update({"state.place": np.zeros((2, 3), np.int8)}),
+        lambda about, content: content.update({"state.place": np.zeros((2, 7))}),
+        lambda about, content: content.update({"state.place": np.zeros((3, 6))}),
+        lambda about, content: content.update({"state.place": np.zeros((2, 6), np.int8)}),
         lambda about, content: content.update({"state.place": np.array("a word")}),
-        lambda about, content: content.update({"state.other": np.zeros((2, 3))}),
+        lambda about, content: content.update({"state.other": np.zeros((2, 6))}),
+        lambda about, content: content.pop("parameters.level"),
+        lambda about, content: content.update({"parameters.slope": content["parameters.slope"][:, :, :2]}),
+        lambda about, content: content.update({"parameters.other": content["parameters.level"]}),
+        lambda about, content: content.update({"statistics.length": content["statistics.length"][:, 1:]}),
         lambda about, content: content.update({name: values[:, 1:] for name, values in content.items()}),
         lambda about, content: about.pop("goal"),
         lambda about, content: about.update(n_draws=10**9),

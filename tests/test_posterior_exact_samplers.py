@@ -42,10 +42,10 @@ def draw(sampler: Sampler, n_skip: int, n_draws: int, n_chains: int = CHAINS) ->
     for iteration in range(n_skip + n_draws):
         state, info = sampler.step(state, iteration)
         if iteration >= n_skip:
-            kept.append((*(values.copy() for values in sampler.parameters(state)), info.statistics))
-    directions = np.array([mu for mu, _, _ in kept]).swapaxes(0, 1)
-    statistics = {name: np.array([stats[name] for *_, stats in kept]).T for name in kept[0][2]}
-    return directions, np.array([kappa for _, kappa, _ in kept]).T, statistics
+            kept.append(({name: values.copy() for name, values in sampler.parameters(state).items()}, info.statistics))
+    drawn = {name: np.array([values[name] for values, _ in kept]).swapaxes(0, 1) for name in kept[0][0]}
+    statistics = {name: np.array([stats[name] for _, stats in kept]).T for name in kept[0][1]}
+    return drawn["mean_direction"], drawn["concentration"], statistics
 
 
 def is_mean(replicates: np.ndarray, truth: np.ndarray, max_se: np.ndarray | float, alpha: float = 1e-6) -> bool:

@@ -167,7 +167,7 @@ def test_auto_takes_gibbs_where_weights_are_uneven_or_layers_dear() -> None:
     plan = Plan()
     choice = choose_sampler("auto", target, 0, plan)
     assert choice.instead_fn is not None
-    uneven = diagnose(np.zeros((1, 1, 4)), np.zeros((1, 1)))._replace(pareto_k=0.9)
+    uneven = diagnose({"mean_direction": np.zeros((1, 1, 4)), "concentration": np.zeros((1, 1))})._replace(pareto_k=0.9)
     instead = choice.instead_fn(uneven)
     assert isinstance(instead.sampler, Gibbs)
     assert instead.reason == "layered weights were too uneven, Pareto k 0.90"

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,10 +29,12 @@ class VonMisesFisher:
     ----------
     mean_direction : (n,) μ, n at least 2, of norm 1 (to 1e-6; kept normalised, read-only).
     concentration : κ, zero (the uniform law) or more.
+    axes : what the axes of each parameter count, by its name.
     """
 
     mean_direction: Array
     concentration: float
+    axes: ClassVar[dict[str, tuple[str, ...]]] = {"mean_direction": ("good",), "concentration": ()}
 
     def __init__(self, mean_direction: ArrayLike, concentration: float) -> None:
         mu = as_vector(mean_direction, "mean_direction")

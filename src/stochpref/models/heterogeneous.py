@@ -28,6 +28,7 @@ from stochpref.demand import (
     price_elasticities,
 )
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
+from stochpref.laws import VonMisesFisher
 from stochpref.loading import load
 from stochpref.mass.masses import exact_log_mass
 from stochpref.models.former import former_settings
@@ -46,6 +47,7 @@ from stochpref.posterior.results import (
     from_bytes,
     group,
     observations_of,
+    parameters_of,
     thinned,
     to_bytes,
 )
@@ -105,7 +107,7 @@ class HeterogeneousUtility(Estimator):
     sampler_, reason_ : the sampler used, and why.
     status_ : "enough" draws, or why it stopped before: "max_draws", "max_seconds", "interrupted".
     is_converged_, is_identified_ : whether draws can be trusted, whether data narrow the prior.
-    diagnostics_ : R-hat, effective draws and Monte Carlo errors.
+    diagnostics_ : R-hat, effective draws and Monte Carlo errors, by the names of what they are of.
     n_dropped_ : degenerate observations left out.
     likelihood_error_ : standard error of the log-likelihood at posterior draws; 0 unless many stored observations made
         a sample of them stand for what is beyond exact sums at the maximum.
@@ -188,7 +190,7 @@ class HeterogeneousUtility(Estimator):
             draws, found = self._draw(choice, plan, fingerprint)
         seed = -1 if self.seed_ is None else self.seed_
         attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}
-        self.posterior_ = as_tree(draws, origin.kept, attributes)
+        self.posterior_ = as_tree(draws, VonMisesFisher.axes, origin.kept, attributes)
         self.command_: list[str] | None = None
         self._conclude(found, prior)
         self._warn()
@@ -237,18 +239,17 @@ class HeterogeneousUtility(Estimator):
         )  # fmt: skip
 
     def _conclude(self, found: Diagnostics, prior: Prior) -> None:
-        posterior = group(self.posterior_, "posterior")
-        directions, concentrations = posterior["mean_direction"].values, posterior["concentration"].values
-        centre = directions.mean(axis=(0, 1))
+        parameters, labels = parameters_of(self.posterior_), {"mean_direction": self.goods_}
+        centre = parameters["mean_direction"].mean(axis=(0, 1))
         length = float(np.linalg.norm(centre))
         self.mean_direction_: Array = centre / length if length > 0 else centre
-        self.concentration_ = float(concentrations.mean())
-        self.diagnostics_, self._prior = found, prior
-        self._rows = make_rows(directions, concentrations, found, self.goods_)
+        self.concentration_ = float(parameters["concentration"].mean())
+        self.diagnostics_, self._prior = found.labelled(labels), prior
+        self._rows = make_rows(parameters, found, labels)
         self.is_converged_, self._convergence = judge_convergence(
             found, self.n_effective, self.status_, self.likelihood_error_
         )
-        self.is_identified_, self._identification = judge_identification(self._rows, directions, concentrations, prior)
+        self.is_identified_, self._identification = judge_identification(self._rows, parameters, prior)
 
     def _warn(self) -> None:
         if not self.is_converged_:
@@ -354,8 +355,8 @@ class HeterogeneousUtility(Estimator):
         return Market(directions, concentrations, crowds)
 
     def _flat_draws(self, most: int) -> tuple[Array, Array]:
-        directions, concentrations, _ = thinned(self.posterior_, most)
-        return directions.reshape(-1, directions.shape[2]), concentrations.ravel()
+        draws, _ = thinned(self.posterior_, most)
+        return draws["mean_direction"].reshape(-1, len(self.goods_)), draws["concentration"].ravel()
 
     @property
     def observations_(self) -> Observations:
@@ -407,7 +408,8 @@ class HeterogeneousUtility(Estimator):
     def _add_log_likelihood(self) -> None:
         import xarray as xr  # noqa: PLC0415
 
-        directions, concentrations, every = thinned(self.posterior_, MAX_LIKELIHOOD_DRAWS)
+        draws, every = thinned(self.posterior_, MAX_LIKELIHOOD_DRAWS)
+        directions, concentrations = draws["mean_direction"], draws["concentration"]
         regions = Regions.of(self._data(None))
         rows = usable_rows(regions, "drop")
         values = np.empty((*concentrations.shape, rows.size))
@@ -444,8 +446,8 @@ class HeterogeneousUtility(Estimator):
             is_converged=self.is_converged_,
             is_identified=self.is_identified_,
             verdict=(self._convergence, *self._identification),
-            concentration=self._rows[-1],
-            goods=tuple(sorted(self._rows[:-1], key=lambda row: -row.mean)),
+            concentration=self._rows["concentration"][0],
+            goods=tuple(sorted(self._rows["mean_direction"], key=lambda row: -row.mean)),
             alikeness=average_alikeness(len(self.goods_), concentrations),
             pareto_k=self.diagnostics_.pareto_k,
         )

@@ -120,9 +120,9 @@ class Metropolis:
         }
         return new, Info(statistics)
 
-    def parameters(self, state: MetropolisState) -> tuple[Array, Array]:
+    def parameters(self, state: MetropolisState) -> dict[str, Array]:
         """Return mean directions (chains, n) and concentrations (chains,)."""
-        return state.mean_direction, state.concentration
+        return {"mean_direction": state.mean_direction, "concentration": state.concentration}
 
     def propose(self, mean_direction: Array, concentration: float, rng: np.random.Generator) -> tuple[Array, float]:
         """Return a Gaussian perturbation of θ, μ projected on the sphere and κ reflected at its bounds.

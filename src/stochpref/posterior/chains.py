@@ -58,14 +58,18 @@ class Plan:
 class Draws(NamedTuple):
     """What the chains have drawn after warm-up.
 
-    mean_direction : (chains, draws, n).
-    concentration : (chains, draws).
+    parameters : name -> (chains, draws, …), as the law names them.
     statistics : name -> (chains, draws).
     """
 
-    mean_direction: Array
-    concentration: Array
+    parameters: dict[str, Array]
     statistics: dict[str, Array]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of chains and of draws of each."""
+        n_chains, n_draws, *_ = next(iter(self.parameters.values())).shape
+        return n_chains, n_draws
 
 
 class Run(NamedTuple):
@@ -89,23 +93,22 @@ class _Record:
     """Draws so far, in arrays that double when full."""
 
     n: int = 0
-    arrays: dict[str, Array] = field(default_factory=dict)
+    parameters: dict[str, Array] = field(default_factory=dict)
+    statistics: dict[str, Array] = field(default_factory=dict)
 
-    def append(self, mean_direction: Array, concentration: Array, statistics: dict[str, Array]) -> None:
-        for name, values in (("mu", mean_direction), ("kappa", concentration), *statistics.items()):
-            if name not in self.arrays:
-                self.arrays[name] = np.empty((len(values), 256, *np.shape(values)[1:]))
-            if self.n == self.arrays[name].shape[1]:
-                self.arrays[name] = np.concatenate([self.arrays[name], np.empty_like(self.arrays[name])], axis=1)
-            self.arrays[name][:, self.n] = values
+    def append(self, parameters: dict[str, Array], statistics: dict[str, Array]) -> None:
+        for arrays, drawn in ((self.parameters, parameters), (self.statistics, statistics)):
+            for name, values in drawn.items():
+                if name not in arrays:
+                    arrays[name] = np.empty((len(values), 256, *np.shape(values)[1:]))
+                if self.n == arrays[name].shape[1]:
+                    arrays[name] = np.concatenate([arrays[name], np.empty_like(arrays[name])], axis=1)
+                arrays[name][:, self.n] = values
         self.n += 1
 
-    def kept(self) -> dict[str, Array]:
-        return {name: values[:, : self.n] for name, values in self.arrays.items()}
-
     def draws(self) -> Draws:
-        kept = self.kept()
-        return Draws(kept.pop("mu"), kept.pop("kappa"), kept)
+        parts = (self.parameters, self.statistics)
+        return Draws(*({name: values[:, : self.n] for name, values in arrays.items()} for arrays in parts))
 
 
 def run_chains(
@@ -130,7 +133,7 @@ def run_chains(
     ------
     KeyboardInterrupt : before the first draw was kept; a checkpoint, if asked for, is there to resume from.
     """
-    diagnose_fn = diagnose_fn or (lambda draws: diagnose(draws.mean_direction, draws.concentration))
+    diagnose_fn = diagnose_fn or (lambda draws: diagnose(draws.parameters))
     started = last_saved = time.monotonic()
     state, iteration, record, goal = _resume(plan, fingerprint, sampler)
     status, found = "", None
@@ -140,7 +143,7 @@ def run_chains(
             while record.n < goal and not interrupted.is_set() and not _is_late(plan, started):
                 state, info = sampler.step(state, iteration)
                 if iteration >= sampler.n_warmup:
-                    record.append(*sampler.parameters(state), info.statistics)
+                    record.append(sampler.parameters(state), info.statistics)
                 iteration += 1
                 if report is not None:
                     warming = iteration <= sampler.n_warmup
@@ -231,7 +234,7 @@ def _interruptible() -> Iterator[threading.Event]:
 def _save(
     path: Path, about: tuple[str, int, str, dict[str, Any]], state: Any, iteration: int, record: _Record, goal: int
 ) -> None:
-    write_checkpoint(path, Checkpoint(*about, iteration, record.n, goal, state._asdict(), record.kept()))
+    write_checkpoint(path, Checkpoint(*about, iteration, record.n, goal, state._asdict(), *record.draws()))
 
 
 def _resume(plan: Plan, fingerprint: dict[str, Any], sampler: Sampler) -> tuple[Any, int, _Record, int]:
@@ -241,4 +244,5 @@ def _resume(plan: Plan, fingerprint: dict[str, Any], sampler: Sampler) -> tuple[
         return state, 0, _Record(), plan.n_draws
     assert plan.checkpoint is not None
     state = state_in(begun, plan.checkpoint, sampler, fingerprint, state)
-    return state, begun.iteration, _Record(begun.n_draws, begun.draws), max(begun.goal, plan.n_draws)
+    record = _Record(begun.n_draws, begun.parameters, begun.statistics)
+    return state, begun.iteration, record, max(begun.goal, plan.n_draws)

@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 
 _MARK: Final = b"\nstochpref checkpoint, sha256 "  # between the archive and its hash
 _DIGITS: Final = 64
+_PARTS: Final = ("state", "parameters", "statistics")  # of a run, that hold arrays
 _FIRST_OF_0_1_0: Final = b"fingerprint.npy"  # what checkpoints of that version begin with
 
 
@@ -39,7 +40,7 @@ class Checkpoint(NamedTuple):
     iteration : steps made.
     n_draws, goal : draws kept of each chain, and how many to look at next.
     state : field -> array, of the sampler's state.
-    draws : name -> (chains, draws, …).
+    parameters, statistics : name -> (chains, draws, …), as in `Draws`.
     """
 
     sampler: str
@@ -50,7 +51,8 @@ class Checkpoint(NamedTuple):
     n_draws: int
     goal: int
     state: dict[str, Array]
-    draws: dict[str, Array]
+    parameters: dict[str, Array]
+    statistics: dict[str, Array]
 
 
 class _Hashing(io.RawIOBase):
@@ -72,7 +74,7 @@ def as_json(fingerprint: dict[str, Any]) -> dict[str, Any]:
 def write_checkpoint(path: Path, run: Checkpoint) -> None:
     """Write the run so far; the file appears whole or not at all."""
     about = run._asdict() | {"fingerprint": as_json(run.fingerprint)}
-    arrays = {f"{part}.{name}": values for part in ("state", "draws") for name, values in about.pop(part).items()}
+    arrays = {f"{part}.{name}": values for part in _PARTS for name, values in about.pop(part).items()}
     with made(path.parent), replacing(path) as stream:
         hashing = _Hashing(stream)
         np.savez(hashing, about=json.dumps(about), **arrays)
@@ -109,7 +111,7 @@ def read_checkpoint(path: Path | None) -> Checkpoint | None:
 def _parse(content: bytes) -> Checkpoint:
     with np.load(io.BytesIO(content), allow_pickle=False) as saved:
         about = json.loads(str(saved["about"]))
-        parts: dict[str, dict[str, Array]] = {"state": {}, "draws": {}}
+        parts: dict[str, dict[str, Array]] = {part: {} for part in _PARTS}
         for entry in saved.files:
             part, _, name = entry.partition(".")
             if part in parts:
@@ -152,13 +154,22 @@ def state_in(run: Checkpoint, path: Path, sampler: Sampler, fingerprint: dict[st
             f"{sampler.name!r}, this version draws by revision {sampler.revision}; delete it to start anew, or give "
             "another file"
         )
-    wanted = fresh._asdict()
-    is_whole = run.state.keys() == wanted.keys()
-    is_whole = is_whole and all(_is_like(run.state[name], values) for name, values in wanted.items())
-    kept = (len(fresh[0]), run.n_draws)
-    if not is_whole or any(values.shape[:2] != kept for values in run.draws.values()):
+    if not _is_whole(run, sampler, fresh):
         raise _unreadable(path, "it is incomplete: arrays are missing or of another shape")
     return type(fresh)(**run.state)
+
+
+def _is_whole(run: Checkpoint, sampler: Sampler, fresh: Any) -> bool:
+    """Tell whether arrays have the names and shapes that they would have if the sampler had made them."""
+    state, kept = fresh._asdict(), (len(fresh[0]), run.n_draws)
+    drawn = sampler.parameters(fresh) if run.n_draws else {}
+    wanted = {name: (*kept, *values.shape[1:]) for name, values in drawn.items()}
+    return (
+        run.state.keys() == state.keys()
+        and all(_is_like(run.state[name], values) for name, values in state.items())
+        and {name: values.shape for name, values in run.parameters.items()} == wanted
+        and all(values.shape == kept for values in run.statistics.values())
+    )
 
 
 def _is_like(values: Array, fresh: Array) -> bool:

@@ -187,12 +187,11 @@ def _weighted(sampler: Importance | Layered, seed: int, plan: Plan, reason: str)
         return replace(asked, n_draws=max(wanted, -(-_FEWEST_PROPOSALS // asked.n_chains)))
 
     def finish(draws: Draws) -> Draws:
-        return _equally_weighted(draws, max(plan.n_draws, draws.concentration.shape[1]), seed)
+        return _equally_weighted(draws, max(plan.n_draws, draws.shape[1]), seed)
 
     def look(draws: Draws) -> Diagnostics:
-        found = finish(draws)
         pareto_k = smooth_weights(draws.statistics["log_weight"]).pareto_k
-        return diagnose(found.mean_direction, found.concentration)._replace(pareto_k=pareto_k)
+        return diagnose(finish(draws).parameters)._replace(pareto_k=pareto_k)
 
     return Choice(sampler, reason, adapt, look, finish)
 
@@ -203,7 +202,7 @@ def _equally_weighted(draws: Draws, n_draws: int, seed: int) -> Draws:
     A proposal that comes up several times stays in a row, as a chain that does not move would, so that the usual
     diagnostics count it once.
     """
-    n_chains = draws.concentration.shape[0]
+    n_chains, _ = draws.shape
     weights = smooth_weights(draws.statistics["log_weight"]).weights
     picked = resample(weights, n_chains * n_draws, rng=np.random.default_rng([seed, 1]))
 
@@ -211,5 +210,4 @@ def _equally_weighted(draws: Draws, n_draws: int, seed: int) -> Draws:
         flat = values.reshape(-1, *values.shape[2:])
         return flat[picked].reshape(n_chains, n_draws, *values.shape[2:])
 
-    statistics = {name: pick(values) for name, values in draws.statistics.items()}
-    return Draws(pick(draws.mean_direction), pick(draws.concentration), statistics)
+    return Draws(*({name: pick(values) for name, values in arrays.items()} for arrays in draws))

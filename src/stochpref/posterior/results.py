@@ -7,7 +7,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,17 +24,20 @@ Array = NDArray[np.float64]
 MAX_LIKELIHOOD_DRAWS = 400  # of which a log-likelihood is kept for every observation
 
 
-def as_tree(draws: Draws, observations: Observations, attributes: dict[str, Any]) -> xr.DataTree:
-    """Return groups posterior, sample_stats, observed_data and constant_data; arrays are shared, not copied."""
-    goods = np.array(observations.goods, dtype=object)
+def as_tree(
+    draws: Draws, axes: Mapping[str, tuple[str, ...]], observations: Observations, attributes: dict[str, Any]
+) -> xr.DataTree:
+    """Return groups posterior, sample_stats, observed_data and constant_data; arrays are shared, not copied.
+
+    Parameters
+    ----------
+    axes : name of a parameter -> names of its axes after chain and draw, as the law names them; "good" has coordinates.
+    """
     per_draw = ("chain", "draw")
-    steps = {"chain": np.arange(draws.concentration.shape[0]), "draw": np.arange(draws.concentration.shape[1])}
+    steps = dict(zip(per_draw, map(np.arange, draws.shape), strict=True))
     posterior = xr.Dataset(
-        {
-            "mean_direction": ((*per_draw, "good"), draws.mean_direction),
-            "concentration": (per_draw, draws.concentration),
-        },
-        coords={**steps, "good": goods},
+        {name: ((*per_draw, *axes[name]), values) for name, values in draws.parameters.items()},
+        coords={**steps, "good": np.array(observations.goods, dtype=object)},
         attrs=attributes,
     )
     statistics = xr.Dataset({name: (per_draw, values) for name, values in draws.statistics.items()}, coords=steps)
@@ -103,12 +106,16 @@ def observations_of(tree: xr.DataTree) -> Observations:
     )
 
 
-def thinned(tree: xr.DataTree, most: int) -> tuple[Array, Array, slice]:
-    """Return at most `most` draws, evenly spaced in every chain, (chains, draws, n) and (chains, draws), and which."""
-    posterior = group(tree, "posterior")
-    n_chains, n_draws = posterior["concentration"].shape
-    every = slice(None, None, max(-(-n_chains * n_draws // most), 1))
-    return posterior["mean_direction"].values[:, every], posterior["concentration"].values[:, every], every
+def parameters_of(tree: xr.DataTree) -> dict[str, Array]:
+    """Return all draws that a tree holds: name -> (chains, draws, …)."""
+    return {str(name): variable.values for name, variable in group(tree, "posterior").items()}
+
+
+def thinned(tree: xr.DataTree, most: int) -> tuple[dict[str, Array], slice]:
+    """Return at most `most` draws, evenly spaced in every chain, by name as `parameters_of` does, and which."""
+    sizes = group(tree, "posterior").sizes
+    every = slice(None, None, max(-(-sizes["chain"] * sizes["draw"] // most), 1))
+    return {name: values[:, every] for name, values in parameters_of(tree).items()}, every
 
 
 def to_bytes(tree: xr.DataTree) -> bytes:

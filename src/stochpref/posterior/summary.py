@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -105,11 +106,26 @@ class HeterogeneousSummary:
         )
 
 
-def make_rows(mean_direction: Array, concentration: Array, found: Diagnostics, goods: tuple[str, ...]) -> list[Row]:
-    """Return a row for each good and, last, one for the concentration."""
-    values = np.concatenate([mean_direction, concentration[:, :, None]], axis=2).reshape(-1, len(goods) + 1)
+def make_rows(
+    parameters: Mapping[str, Array], found: Diagnostics, labels: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[Row, ...]]:
+    """Return a row for every component of each parameter that was diagnosed, by its name.
+
+    Parameters
+    ----------
+    parameters : name -> (chains, draws, …).
+    labels : name -> what to call the components, where they have names of their own.
+    """
+    return {
+        name: _rows_of(parameters[name], found.of(name), labels.get(name, found.of(name).names))
+        for name in found.parameters
+    }
+
+
+def _rows_of(draws: Array, found: Diagnostics, names: Sequence[str]) -> tuple[Row, ...]:
+    values = draws.reshape(-1, len(names))
     lower, upper = np.quantile(values, (0.05, 0.95), axis=0)
-    return [
+    return tuple(
         Row(
             name=name,
             mean=float(values[:, i].mean()),
@@ -121,8 +137,8 @@ def make_rows(mean_direction: Array, concentration: Array, found: Diagnostics, g
             ess_tail=float(found.ess_tail[i]),
             mcse=float(found.mcse_mean[i]),
         )
-        for i, name in enumerate((*goods, "concentration"))
-    ]
+        for i, name in enumerate(names)
+    )
 
 
 def judge_convergence(
@@ -164,14 +180,14 @@ def judge_convergence(
 
 
 def judge_identification(
-    rows: list[Row], mean_direction: Array, concentration: Array, prior: Prior
+    rows: Mapping[str, tuple[Row, ...]], parameters: Mapping[str, Array], prior: Prior
 ) -> tuple[bool, list[str]]:
-    """Return whether data identify the law, and a line for everything they leave open."""
+    """Return whether data identify the von Mises–Fisher law, and a line for everything they leave open."""
     lines = []
-    n, kappa = mean_direction.shape[-1], rows[-1]
-    width = prior.upper - prior.lower
-    length = float(np.linalg.norm(mean_direction.reshape(-1, n).mean(axis=0)))
-    if np.mean(concentration > prior.upper - _TOP * width) > _HELD * _TOP:
+    goods, (kappa,) = rows["mean_direction"], rows["concentration"]
+    n, width = len(goods), prior.upper - prior.lower
+    length = float(np.linalg.norm(parameters["mean_direction"].reshape(-1, n).mean(axis=0)))
+    if np.mean(parameters["concentration"] > prior.upper - _TOP * width) > _HELD * _TOP:
         lines.append(
             f"not identified: the concentration runs into its upper bound {prior.upper:g}; customers may share one "
             "utility (use CommonUtility, --model common), or raise concentration_bounds (--concentration-bounds)"
@@ -186,7 +202,7 @@ def judge_identification(
             "collect more observations or more varied menus"
         )
     else:
-        open_goods = [row.name for row in rows[:-1] if row.sd > _AS_WIDE / np.sqrt(n)]
+        open_goods = [row.name for row in goods if row.sd > _AS_WIDE / np.sqrt(n)]
         if open_goods:
             lines.append(
                 f"not identified: the data say next to nothing of {listed(open_goods)}; offer them, at other prices"

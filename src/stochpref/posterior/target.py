@@ -77,8 +77,8 @@ class Sampler(Protocol):
     def step(self, state: Any, iteration: int) -> tuple[Any, Info]:
         """Return the state after step `iteration` (counted from 0, warm-up included) and what it says of itself."""
 
-    def parameters(self, state: Any) -> tuple[Array, Array]:
-        """Return mean directions (chains, n) and concentrations (chains,) of a state."""
+    def parameters(self, state: Any) -> dict[str, Array]:
+        """Return the parameters of the law of a state by their names, such as "concentration": (chains, …)."""
 
 
 def keyed_generator(seed: int, chain: int, iteration: int) -> np.random.Generator:

@@ -125,7 +125,7 @@ def posterior_pictures(model: HeterogeneousUtility, reading: Reading) -> dict[st
         "ranks": [],
     }
     if model.diagnostics_.pareto_k is None and concentration.shape[1] > 1:
-        worst = np.argsort(-np.nan_to_num(model.diagnostics_.r_hat[:-1]), kind="stable")[:2]
+        worst = np.argsort(-np.nan_to_num(model.diagnostics_.of("mean_direction").r_hat), kind="stable")[:2]
         shown = [("concentration", concentration)] + [(model.goods_[i], directions[:, :, i]) for i in worst]
         pictures["ranks"] = [
             picture(

@@ -79,9 +79,9 @@ class Gibbs:
         lengths = np.sqrt(np.sum(sums**2, axis=1)) / max(n_rows, 1)
         return GibbsState(state.latents, directions, drawn), Info({"resultant_length": lengths})
 
-    def parameters(self, state: GibbsState) -> tuple[Array, Array]:
+    def parameters(self, state: GibbsState) -> dict[str, Array]:
         """Return mean directions and concentrations."""
-        return state.mean_direction, state.concentration
+        return {"mean_direction": state.mean_direction, "concentration": state.concentration}
 
     def sweep(self, state: GibbsState, iteration: int) -> Array:
         """Move the latents of all chains in place; return their sums (chains, n)."""

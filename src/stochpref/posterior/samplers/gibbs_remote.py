@@ -143,9 +143,9 @@ class RemoteGibbs:
         lengths = np.sqrt(np.sum(sums**2, axis=1)) / n_rows
         return RemoteState(*drawn, history), Info({"resultant_length": lengths})
 
-    def parameters(self, state: RemoteState) -> tuple[Array, Array]:
+    def parameters(self, state: RemoteState) -> dict[str, Array]:
         """Return mean directions and concentrations."""
-        return state.mean_direction, state.concentration
+        return {"mean_direction": state.mean_direction, "concentration": state.concentration}
 
     def forget(self) -> None:
         """Drop the utilities that are kept where the parts are."""

@@ -162,10 +162,10 @@ class Hamiltonian:
             trajectory = trajectory._replace(n_evaluations=trajectory.n_evaluations + 1)
         return point, trajectory
 
-    def parameters(self, state: State) -> tuple[Array, Array]:
+    def parameters(self, state: State) -> dict[str, Array]:
         """Return mean directions (chains, n) and concentrations (chains,)."""
         kappa = np.linalg.norm(state.h, axis=1)
-        return state.h / kappa[:, None], kappa
+        return {"mean_direction": state.h / kappa[:, None], "concentration": kappa}
 
 
 def _adapt(state: State, acceptance: Array, iteration: int) -> State:

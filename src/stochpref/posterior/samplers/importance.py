@@ -91,10 +91,10 @@ class Importance:
         log_likelihood = self.target.store.sums(h, derivatives=0, tolerance=TOLERANCE).value
         return h, log_likelihood + log_prior - log_proposal
 
-    def parameters(self, state: ImportanceState) -> tuple[Array, Array]:
+    def parameters(self, state: ImportanceState) -> dict[str, Array]:
         """Return mean directions (chains, n) and concentrations (chains,) of the proposals, to be weighted."""
         kappa = np.linalg.norm(state.h, axis=1)
-        return state.h / kappa[:, None], kappa
+        return {"mean_direction": state.h / kappa[:, None], "concentration": kappa}
 
 
 def smooth_weights(log_weights: Array) -> SmoothedWeights:

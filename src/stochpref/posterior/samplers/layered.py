@@ -56,10 +56,10 @@ class Layered:
         log_weight = np.array([weight for _, weight in drawn])
         return ImportanceState(np.array([h for h, _ in drawn]), log_weight), Info({"log_weight": log_weight.copy()})
 
-    def parameters(self, state: ImportanceState) -> tuple[Array, Array]:
+    def parameters(self, state: ImportanceState) -> dict[str, Array]:
         """Return mean directions (chains, n) and concentrations (chains,) of the proposals, to be weighted."""
         kappa = np.linalg.norm(state.h, axis=1)
-        return state.h / kappa[:, None], kappa
+        return {"mean_direction": state.h / kappa[:, None], "concentration": kappa}
 
     def _propose(self, rng: np.random.Generator) -> tuple[Array, float]:
         """Return h and its log-weight with respect to dμ dκ."""
