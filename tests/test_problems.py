@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,7 @@ def test_problem_features_and_nonempty_go_where_rows_and_goods_go(half: None) ->
     np.testing.assert_array_equal(wide.caps, np.ones((3, 4)))
     assert_same(seen[:1].concat(seen[1:]), seen)
     assert_same(wide[:2].concat(wide[2:]), wide)
+    assert_same(pickle.loads(pickle.dumps(wide)), wide)  # as groups in other processes get them
     menus = seen.menus[[1]].over(["rum", "tea", "jam"])
     np.testing.assert_array_equal(menus.features["sweet"], [[4, 3, 5]])
     assert menus.problem == Half()
