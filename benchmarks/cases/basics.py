@@ -13,7 +13,7 @@ from benchmarks.cases.data import DATA, LAWS, degenerate, direction, market, pat
 from benchmarks.cases.registry import Numbers, case, flat
 
 
-@case(law=LAWS, is_stored=True)
+@case(law=LAWS)
 def simulate(law: str) -> Numbers:
     observations, utilities = sp.simulate(
         sp.VonMisesFisher(direction(4), 3.0), sp.MenuLaw(law), 50, rng=np.random.default_rng(5), return_utilities=True

@@ -26,7 +26,7 @@ def certificate(model: sp.CommonUtility) -> Numbers:
     return {name: np.asarray(value) for name, value in values.items() if value is not None}
 
 
-@case(is_stored=True, law=LAWS)
+@case(law=LAWS)
 def common(law: str) -> Numbers:
     data = crowd(law)
     model = sp.CommonUtility(random_state=16).fit(data)
@@ -44,12 +44,12 @@ def common_log_likelihood() -> Numbers:
     return {"log_likelihood": sp.CommonUtility(random_state=16).fit(data).log_likelihood(data)}
 
 
-@case(is_stored=True)
+@case()
 def common_patchy() -> Numbers:
     return certificate(sp.CommonUtility(random_state=16).fit(patchy(is_common=True)))
 
 
-@case(is_stored=True, margin=(0.02, "theorem"))
+@case(margin=(0.02, "theorem"))
 def common_margin(margin: float | str) -> Numbers:
     model = sp.CommonUtility(margin=margin, random_state=16, effort=quick()).fit(crowd("i", 3, 80))
     return certificate(model)
@@ -60,7 +60,7 @@ def common_centre(centre: str) -> Numbers:
     return certificate(sp.CommonUtility(centre=centre, random_state=16).fit(crowd("ii")))
 
 
-@case(is_stored=True, margin=(0.0, 0.05))
+@case(margin=(0.0, 0.05))
 def annealing(margin: float) -> Numbers:
     options = settings("Annealing")(n_steps=300)
     model = sp.CommonUtility(solver="annealing", margin=margin, annealing=options, random_state=17)

@@ -15,7 +15,7 @@ def _effort() -> sp.DesignEffort:
 
 @case(reordered=STEPS, criterion=("d", "a", "prediction"))
 def optimal_menus(criterion: str) -> Numbers:
-    rng = np.random.default_rng(19)
+    rng = np.random.default_rng(21)  # other seeds lead to ties, which the last bit decides
     found = flat(sp.optimal_menus(3, 4, rng=rng, criterion=criterion, effort=_effort()))
     limits = sp.MenuLimits(budget=3.0, price_step=0.25, always_offered=["b"], caps=[1.0, 2.0, 1.0])
     limited = sp.optimal_menus(
@@ -39,7 +39,7 @@ def check_menus() -> Numbers:
     return found
 
 
-@case(is_stored=True)
+@case()
 def signs() -> Numbers:
     found: Numbers = {}
     for name, menus in (("free", sp.sign_menus(4, 60)), ("blocks", sp.sign_menus(4, 60, lowest_budget=2.0))):
@@ -50,7 +50,7 @@ def signs() -> Numbers:
     return found
 
 
-@case(is_stored=True)
+@case()
 def bisection() -> Numbers:
     u = np.array([0.7, -0.3, 0.45, 0.2, 0.61])
     return flat(sp.bisect_utility(lambda menus: sp.choose(u, menus.prices, menus.budgets), 5, accuracy=1e-4))

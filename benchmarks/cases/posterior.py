@@ -36,27 +36,27 @@ def drawn(model: sp.HeterogeneousUtility) -> Numbers:
     return found
 
 
-@case(reordered=STEPS, is_stored=True, data=DATA)
+@case(reordered=STEPS, data=DATA)
 def gibbs(data: str) -> Numbers:
     return drawn(posterior(DATA[data](), "gibbs"))
 
 
-@case(reordered=STEPS, is_stored=True, data=[name for name in DATA if name != "many_goods"])
+@case(reordered=STEPS, data=[name for name in DATA if name != "many_goods"])
 def importance(data: str) -> Numbers:
     return drawn(posterior(DATA[data](), "importance"))
 
 
-@case(reordered=STEPS, is_stored=True, data=("i", "iii", "patchy"))
+@case(reordered=STEPS, data=("i", "iii", "patchy"))
 def hamiltonian(data: str) -> Numbers:
     return drawn(posterior(DATA[data](), "hamiltonian"))
 
 
-@case(reordered=STEPS, is_stored=True, data=("i", "two_goods", "patchy"))
+@case(reordered=STEPS, data=("i", "two_goods", "patchy"))
 def layered(data: str) -> Numbers:
     return drawn(posterior(DATA[data](), "layered"))
 
 
-@case(reordered=STEPS, is_stored=True, likelihood=("monte_carlo", "exact"))
+@case(reordered=STEPS, likelihood=("monte_carlo", "exact"))
 def metropolis(likelihood: str) -> Numbers:
     options = settings("MetropolisOptions")(likelihood=likelihood, n_cloud=500, step=0.05)
     found: Numbers = {}

@@ -31,20 +31,18 @@ class Case(NamedTuple):
     compute_fn : () -> numbers.
     reordered : the difference to allow where sums are added in another order; 0 for none at all.
     needs : an optional package without which it is left out, "" for none.
-    is_stored : its numbers are kept in `tests/reference`.
     """
 
     name: str
     compute_fn: Callable[[], Numbers]
     reordered: float
     needs: str
-    is_stored: bool
 
 
 CASES: Final[dict[str, Case]] = {}
 
 
-def case(*, reordered: float = 0.0, needs: str = "", is_stored: bool = False, **variants: Any) -> Callable[..., Any]:
+def case(*, reordered: float = 0.0, needs: str = "", **variants: Any) -> Callable[..., Any]:
     """Enter a function in `CASES`; where its one argument is named, once for each of the values given for it."""
 
     def enter(function: Callable[..., Numbers]) -> Callable[..., Numbers]:
@@ -53,10 +51,10 @@ def case(*, reordered: float = 0.0, needs: str = "", is_stored: bool = False, **
             for value in values:
                 word = str(value).replace(".", "_")
                 CASES[f"{own}_{word}"] = Case(
-                    f"{own}_{word}", lambda a=argument, v=value: function(**{a: v}), reordered, needs, is_stored
+                    f"{own}_{word}", lambda a=argument, v=value: function(**{a: v}), reordered, needs
                 )
         if not variants:
-            CASES[own] = Case(own, function, reordered, needs, is_stored)
+            CASES[own] = Case(own, function, reordered, needs)
         return function
 
     return enter

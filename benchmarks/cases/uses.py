@@ -19,7 +19,7 @@ def _fit(data: str) -> sp.HeterogeneousUtility:
     return posterior(DATA[data](), "gibbs")
 
 
-@case(reordered=STEPS, is_stored=True, data=("i", "patchy"))
+@case(reordered=STEPS, data=("i", "patchy"))
 def demand(data: str) -> Numbers:
     model = _fit(data)
     menus = asked(model.goods_)
@@ -31,7 +31,7 @@ def demand(data: str) -> Numbers:
     return found | {f"plain.{name}": values for name, values in flat(some).items()}
 
 
-@case(reordered=STEPS, is_stored=True, data=("i", "patchy"))
+@case(reordered=STEPS, data=("i", "patchy"))
 def elasticities(data: str) -> Numbers:
     model = _fit(data)
     menus = asked(model.goods_)
@@ -40,7 +40,7 @@ def elasticities(data: str) -> Numbers:
     return found | flat(some, "some")
 
 
-@case(reordered=STEPS, is_stored=True, data=("i", "iii", "patchy"))
+@case(reordered=STEPS, data=("i", "iii", "patchy"))
 def customers(data: str) -> Numbers:
     """Utilities of customers, scores of observations, predictions."""
     model, whole = _fit(data), DATA[data]()
