@@ -251,7 +251,7 @@ def test_saved_fits_come_back(tmp_path: Path, data: sp.Observations) -> None:
     header = json.loads((tmp_path / "fit" / "fit.json").read_text())
     assert header["seed"] == 5
     assert header["version"] == sp.__version__
-    (tmp_path / "fit" / "utility.json").write_text("{}")
+    (tmp_path / "fit" / "learned.json").write_text("{}")
     with pytest.raises(sp.UnreadableData, match="does not belong to"):
         sp.load_fit(tmp_path / "fit")
     with pytest.raises(sp.UnreadableData, match="not a saved fit"):
@@ -346,8 +346,8 @@ def test_bad_settings_and_edited_fits_are_refused(tmp_path: Path, data: sp.Obser
     (tmp_path / "fit" / "fit.json").write_text(json.dumps(header))
     with pytest.raises(sp.UnreadableData, match="changed by hand"):
         sp.load_fit(tmp_path / "fit")
-    (tmp_path / "fit" / "utility.json").unlink()
-    with pytest.raises(sp.UnreadableData, match=r"incomplete: fit.json is there and utility.json is not"):
+    (tmp_path / "fit" / "learned.json").unlink()
+    with pytest.raises(sp.UnreadableData, match=r"incomplete: fit.json is there and learned.json is not"):
         sp.load_fit(tmp_path / "fit")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xarray as xr
 
 import stochpref as sp
 from stochpref.kinds import ABSENT
@@ -317,21 +318,24 @@ def test_a_full_disk_is_said_and_the_file_is_as_it_was(tmp_path: Path, name: str
 
 def test_a_full_disk_leaves_no_half_of_a_fit(tmp_path: Path) -> None:
     def written(where: str, n_bytes: int) -> None:
-        write_fit(tmp_path / where, header, {"first.nc": bytes(n_bytes), "second.nc": bytes(n_bytes + 1)})
+        values = np.zeros(n_bytes, np.uint8)
+        write_fit(
+            tmp_path / where, header, {}, xr.DataTree.from_dict({"data": xr.Dataset({"values": ("row", values)})})
+        )
 
     header = {"model": "common", "version": "0", "settings": {}, "seed": 0, "data": {}}
     written("fit", 100)
     for where in ("fit", "new/fit"):
-        with small_disk(1000), pytest.raises(sp.StochprefError, match=rf"{where}/second\.nc: cannot be written"):
-            written(where, 1000)
+        with small_disk(5000), pytest.raises(sp.StochprefError, match=rf"{where}/arrays\.npz: cannot be written"):
+            written(where, 10_000)
     assert [path.name for path in tmp_path.iterdir()] == ["fit"]
-    assert read_fit(tmp_path / "fit").parts == {"first.nc": bytes(100), "second.nc": bytes(101)}
+    assert read_fit(tmp_path / "fit").tree["data"]["values"].shape == (100,)
 
 
 def test_a_full_disk_is_said_of_models_and_pages(tmp_path: Path) -> None:
     model = sp.CommonUtility(random_state=0).fit(market(50))
     sp.write_report(model, tmp_path / "page.html")  # and compiles what it needs, which goes to files too
-    with small_disk(5000), pytest.raises(sp.StochprefError, match=r"observations\.nc: cannot be written"):
+    with small_disk(5000), pytest.raises(sp.StochprefError, match=r"arrays\.npz: cannot be written"):
         model.save(tmp_path / "new" / "fit")
     with small_disk(5000), pytest.raises(sp.StochprefError, match=r"page\.html: cannot be written"):
         sp.write_report(model, tmp_path / "new" / "page.html")

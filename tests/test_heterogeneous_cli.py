@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -35,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_summary_and_predict(folder: Path) -> None:
     assert not (folder / "fit" / "checkpoint.npz").exists()
-    assert {path.name for path in (folder / "fit").iterdir()} == {"fit.json", "posterior.nc", "learned.json"}
+    assert {path.name for path in (folder / "fit").iterdir()} == {"fit.json", "arrays.npz", "learned.json"}
     text = run("summary", folder / "fit").stdout
     assert "concentration" in text
     content = json.loads(run("summary", folder / "fit", "--json").stdout)
@@ -64,12 +65,21 @@ def test_a_fit_takes_the_place_of_another_whole(folder: Path) -> None:
     (home / "notes.txt").write_text("mine")
     result = run("fit", table, "--out", home, "--model", "common")
     assert "in place of a heterogeneous fit" in result.stderr
-    assert {path.name for path in home.iterdir()} == {"fit.json", "utility.json", "observations.nc", "notes.txt"}
-    (home / "observations.nc").write_text("mine now")  # not what the fit wrote: not for us to delete
-    run("fit", table, "--out", home, "--draws", 100, "--effective", 100)
-    assert {path.name for path in home.iterdir()} == {
-        "fit.json", "posterior.nc", "learned.json", "observations.nc", "notes.txt",
-    }  # fmt: skip
+    assert {path.name for path in home.iterdir()} == {"fit.json", "learned.json", "arrays.npz", "notes.txt"}
+    assert isinstance(sp.load_fit(home), sp.CommonUtility)
+
+
+def test_a_fit_takes_the_place_of_one_of_version_0_1_0(folder: Path) -> None:
+    home, former = folder / "former", Path(__file__).parent / "reference" / "fit-0.1.0-common"
+    for name, parts in (("as it was", set()), ("altered", {"observations.nc"})):
+        shutil.copytree(former, home)
+        (home / "notes.txt").write_text("mine")
+        if parts:
+            (home / "observations.nc").write_text("mine now")  # not what the fit wrote: not for us to delete
+        result = run("fit", folder / "purchases.csv", "--out", home, "--model", "common")
+        assert "in place of" not in result.stderr, name
+        assert {path.name for path in home.iterdir()} == {"fit.json", "learned.json", "arrays.npz", "notes.txt", *parts}
+        shutil.rmtree(home)
 
 
 def test_a_fit_that_fails_leaves_no_folder(folder: Path) -> None:

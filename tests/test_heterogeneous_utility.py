@@ -290,8 +290,8 @@ def test_summary_and_saved_fit(data: sp.Observations, fitted: sp.HeterogeneousUt
     assert np.array_equal(again.predict(menus), fitted.predict(menus))
     assert np.array_equal(again.demand(menus).lower, fitted.demand(menus).lower)
     assert np.array_equal(again.utilities().mean, fitted.utilities().mean)
-    (tmp_path / "fit" / "posterior.nc").write_bytes(b"torn")
-    with pytest.raises(sp.UnreadableData, match=r"posterior\.nc"):
+    (tmp_path / "fit" / "arrays.npz").write_bytes(b"torn")
+    with pytest.raises(sp.UnreadableData, match=r"arrays\.npz"):
         sp.load_fit(tmp_path / "fit")
 
 

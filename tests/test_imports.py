@@ -16,6 +16,7 @@ ORDER = [
     "choices",
     "checks",
     "files",
+    "archives",
     "loading",
     "threads",
     "processes",

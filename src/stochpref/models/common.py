@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 from sklearn.utils.validation import check_is_fitted
 
-from stochpref import __version__
 from stochpref.checks import check_choice
 from stochpref.choices import CENTRES, SOLVERS
 from stochpref.consensus.certificate import find_excluders
@@ -26,16 +25,15 @@ from stochpref.consensus.margins import widen
 from stochpref.consensus.objective import is_consistent, pack, resolve_margin
 from stochpref.consensus.solving import Effort, Solution, solve
 from stochpref.consensus.summary import CommonSummary
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.kinds import DEGENERATE
 from stochpref.loading import load
 from stochpref.mass.masses import exact_log_mass
-from stochpref.models.former import former_settings
-from stochpref.models.settings import as_setting, from_settings
 from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, reporting
-from stochpref.models.storage import write_fit
+from stochpref.models.storage import SavedFit, restore_model, save_model
+from stochpref.models.values import array_in
 from stochpref.observations import Menus, Observations
-from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
+from stochpref.posterior.results import data_groups, observations_of
 from stochpref.regions import Regions, usable_rows
 from stochpref.scores import consistency
 from stochpref.stores.engines import connect, is_cluster
@@ -45,8 +43,6 @@ Array = NDArray[np.float64]
 
 _EFFORT: Final = "consensus.solving:Effort"
 _ANNEALING: Final = "paper.annealing:Annealing"
-UTILITY_FILE: Final = "utility.json"
-DATA_FILE: Final = "observations.nc"
 
 
 class CommonUtility(Estimator):
@@ -289,22 +285,7 @@ class CommonUtility(Estimator):
     def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
         """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""
         check_is_fitted(self)
-        settings = {name: as_setting(value) for name, value in self.get_params(deep=False).items()}
-        header = {
-            "model": "common",
-            "version": __version__,
-            "settings": settings,
-            "seed": self.seed_,
-            "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
-            "command": self.command_ if command is None else list(command),
-        }
-        data = to_bytes(xr.DataTree.from_dict(data_groups(self.observations_)))
-        write_fit(folder, header, {UTILITY_FILE: self._learned(), DATA_FILE: data})
-
-    def _learned(self) -> dict[str, Any]:
-        odd = np.flatnonzero(~self.consistent_)
-        return {
-            "goods": list(self.goods_),
+        learned = {
             "utility": self.utility_.tolist(),
             "utility_interval": None if self.utility_interval_ is None else self.utility_interval_.tolist(),
             "last_utility": None if self.last_utility_ is None else self.last_utility_.tolist(),
@@ -315,37 +296,40 @@ class CommonUtility(Estimator):
             "corruption_interval": list(self.corruption_interval_),
             "margin": self.margin_,
             "n_dropped": self.n_dropped_,
-            "odd": odd.tolist(),
-            "excluded_by": self.excluded_by_[odd].tolist(),
             "steps": list(self.steps_),
         }
+        per_row = {"consistent": self.consistent_, "excluded_by": self.excluded_by_}
+        explained = xr.Dataset({name: ("observation", values) for name, values in per_row.items()})
+        tree = xr.DataTree.from_dict(data_groups(self.observations_) | {"explained": explained})
+        save_model(self, folder, name="common", learned=learned, tree=tree, command=command)
 
     @classmethod
-    def restore(cls, header: dict[str, Any], parts: dict[str, Any]) -> Self:
+    def restore(cls, saved: SavedFit) -> Self:
         """Return the model that a saved fit describes."""
-        learned = parts[UTILITY_FILE]
-        settings = former_settings(header["settings"], learned)
-        model = cls(**from_settings(settings, {"effort": _EFFORT, "annealing": _ANNEALING}))
-        n_rows = int(header["data"]["n_observations"])
-        odd = np.array(learned["odd"], np.int64)
-        model.goods_ = tuple(learned["goods"])
-        model.utility_ = np.array(learned["utility"])
-        ranges, last = learned["utility_interval"], learned["last_utility"]
-        model.utility_interval_ = None if ranges is None else np.array(ranges)
-        model.last_utility_ = None if last is None else np.array(last)
-        model.consistent_ = np.ones(n_rows, np.bool_)
-        model.consistent_[odd] = False
-        model.excluded_by_ = np.full(n_rows, -1)
-        model.excluded_by_[odd] = learned["excluded_by"]
-        model.upper_bound_ = int(learned["upper_bound"])
-        model.n_dropped_ = int(learned["n_dropped"])
-        model._conclude(int(learned["n_consistent"]), n_rows - model.n_dropped_)
-        model.margin_, model.steps_ = float(learned["margin"]), tuple(learned["steps"])
-        model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
-        model.command_ = header.get("command")
-        model.n_observations_, model.n_features_in_ = n_rows, len(model.goods_)
-        model.observations_ = observations_of(from_bytes(parts[DATA_FILE]))
-        model._regions = Regions.of(model.observations_)
+        model, learned = restore_model(cls, saved, {"effort": _EFFORT, "annealing": _ANNEALING}), saved.learned
+        model.observations_ = observations_of(saved.tree)
+        model.goods_, model._regions = model.observations_.goods, Regions.of(model.observations_)
+        n, n_rows = len(model.goods_), len(model.observations_)
+        model.utility_ = learned.numbers("utility", n)
+        model.utility_interval_ = learned.optional(learned.numbers, "utility_interval", n, 2)
+        model.last_utility_ = learned.optional(learned.numbers, "last_utility", n)
+        model.consistent_ = array_in(saved.tree, "explained/consistent", ("observation",), "b", learned.where)
+        model.excluded_by_ = array_in(saved.tree, "explained/excluded_by", ("observation",), "i", learned.where)
+        model.n_dropped_ = learned.whole("n_dropped", 0, n_rows - 1)
+        n_used = n_rows - model.n_dropped_
+        model.upper_bound_ = learned.whole("upper_bound", 0, n_used)
+        n_consistent = learned.whole("n_consistent", 0, model.upper_bound_)
+        is_right = (
+            (n, n_rows) == (model.n_features_in_, model.n_observations_)
+            and abs(np.linalg.norm(model.utility_) - 1.0) < 1e-6
+            and model.consistent_.size == n_rows
+            and model.consistent_.sum() == n_consistent
+            and np.all((model.excluded_by_ >= -1) & (model.excluded_by_ < n_rows))
+        )
+        if not is_right:
+            raise UnreadableData(f"{learned.where}: what was learned does not fit the data; save the fit again")
+        model._conclude(n_consistent, n_used)
+        model.margin_, model.steps_ = learned.number("margin"), tuple(learned.texts("steps"))
         return model
 
 

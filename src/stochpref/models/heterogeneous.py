@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,14 +27,14 @@ from stochpref.demand import (
     make_crowd,
     price_elasticities,
 )
-from stochpref.errors import InvalidArgument, NotConverged, NotIdentified
+from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.laws import VonMisesFisher
 from stochpref.loading import load
 from stochpref.mass.masses import exact_log_mass
-from stochpref.models.former import former_settings
-from stochpref.models.settings import as_setting, from_settings
+from stochpref.models.settings import as_setting
 from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, progress
-from stochpref.models.storage import write_fit
+from stochpref.models.storage import SavedFit, restore_model, save_model
+from stochpref.models.values import array_in
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import Choice, choose_sampler
@@ -44,12 +44,10 @@ from stochpref.posterior.prior import Prior, PriorFn
 from stochpref.posterior.results import (
     MAX_LIKELIHOOD_DRAWS,
     as_tree,
-    from_bytes,
     group,
     observations_of,
     parameters_of,
     thinned,
-    to_bytes,
 )
 from stochpref.posterior.summary import (
     HeterogeneousSummary,
@@ -65,10 +63,11 @@ from stochpref.regions import Regions, usable_rows
 from stochpref.rows import places_of
 from stochpref.stores.opening import open_store
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 Array = NDArray[np.float64]
 
-POSTERIOR_FILE: Final = "posterior.nc"
-LEARNED_FILE: Final = "learned.json"
 _PURCHASES: Final = 2e7  # simulated for a call of `demand`, shared out over draws and menus
 _CUSTOMER_DRAWS: Final = 100
 _METROPOLIS: Final = "paper.metropolis:MetropolisOptions"
@@ -239,7 +238,8 @@ class HeterogeneousUtility(Estimator):
         )  # fmt: skip
 
     def _conclude(self, found: Diagnostics, prior: Prior) -> None:
-        parameters, labels = parameters_of(self.posterior_), {"mean_direction": self.goods_}
+        drawn, labels = parameters_of(self.posterior_), {"mean_direction": self.goods_}
+        parameters = {name: drawn[name] for name in VonMisesFisher.axes}  # and none that a user may have added
         centre = parameters["mean_direction"].mean(axis=(0, 1))
         length = float(np.linalg.norm(centre))
         self.mean_direction_: Array = centre / length if length > 0 else centre
@@ -455,14 +455,6 @@ class HeterogeneousUtility(Estimator):
     def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
         """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""
         check_is_fitted(self)
-        header = {
-            "model": "heterogeneous",
-            "version": __version__,
-            "settings": {name: as_setting(value) for name, value in self.get_params(deep=False).items()},
-            "seed": self.seed_,
-            "data": {"hash": self.data_hash_, "n_observations": self.n_observations_, "n_goods": len(self.goods_)},
-            "command": self.command_ if command is None else list(command),
-        }
         learned = {
             "sampler": self.sampler_,
             "reason": self.reason_,
@@ -473,20 +465,44 @@ class HeterogeneousUtility(Estimator):
             "diagnostics": self.diagnostics_.as_dict(),
             "likelihood_error": self.likelihood_error_,
         }
-        write_fit(folder, header, {POSTERIOR_FILE: to_bytes(self.posterior_), LEARNED_FILE: learned})
+        save_model(self, folder, name="heterogeneous", learned=learned, tree=self.posterior_, command=command)
 
     @classmethod
-    def restore(cls, header: dict[str, Any], parts: dict[str, Any]) -> Self:
+    def restore(cls, saved: SavedFit) -> Self:
         """Return the model that a saved fit describes."""
-        learned = parts[LEARNED_FILE]
-        model = cls(**from_settings(former_settings(header["settings"], learned), {"metropolis": _METROPOLIS}))
-        model.posterior_ = from_bytes(parts[POSTERIOR_FILE])
-        model.goods_ = tuple(str(name) for name in group(model.posterior_, "posterior")["good"].values)
-        model.n_features_in_ = len(model.goods_)
-        model.n_observations_, model.n_dropped_ = int(header["data"]["n_observations"]), int(learned["n_dropped"])
-        model.seed_, model.data_hash_ = header["seed"], header["data"]["hash"]
-        model.command_ = header.get("command")
-        model.sampler_, model.reason_, model.status_ = learned["sampler"], learned["reason"], learned["status"]
-        model.seconds_, model.likelihood_error_ = float(learned["seconds"]), float(learned.get("likelihood_error", 0.0))
-        model._conclude(Diagnostics.restore(learned["diagnostics"]), Prior(*learned["bounds"]))
+        model, learned = restore_model(cls, saved, {"metropolis": _METROPOLIS}), saved.learned
+        lower, upper = learned.numbers("bounds", 2)
+        prior = Prior.within((lower, upper), model.n_features_in_)
+        model.posterior_ = saved.tree
+        _check_draws(saved.tree, prior, learned.where)
+        shown = model.observations_
+        model.goods_ = tuple(str(name) for name in group(saved.tree, "posterior")["good"].values)
+        if not (shown.goods == model.goods_ and shown.n_goods == model.n_features_in_):
+            raise UnreadableData(
+                f"{learned.where}: goods of draws, data and header must be the same; save the fit again"
+            )
+        model.n_observations_ = saved.header.part("data").whole("n_observations", len(shown))
+        model.n_dropped_ = learned.whole("n_dropped", 0, model.n_observations_ - 1)
+        model.sampler_, model.reason_, model.status_ = (learned.text(name) for name in ("sampler", "reason", "status"))
+        model.seconds_, model.likelihood_error_ = learned.number("seconds"), learned.number("likelihood_error")
+        model._conclude(Diagnostics.restore(dict(learned.part("diagnostics").found)), prior)
         return model
+
+
+def _check_draws(tree: xr.DataTree, prior: Prior, where: str) -> None:
+    """Refuse what no posterior draws: directions that are none, concentrations the prior rules out."""
+    per_draw, slack = ("chain", "draw"), 1e-9 * prior.upper
+    drawn = {
+        name: array_in(tree, f"posterior/{name}", (*per_draw, *axes), "f", where)
+        for name, axes in VonMisesFisher.axes.items()
+    }
+    lowest, highest = drawn["concentration"].min(), drawn["concentration"].max()
+    if not (
+        np.abs(np.linalg.norm(drawn["mean_direction"], axis=2) - 1.0).max() < 1e-6
+        and prior.lower - slack <= lowest <= highest <= prior.upper + slack
+        and all(variable.dims[:2] == per_draw for variable in group(tree, "posterior").values())
+    ):
+        raise UnreadableData(
+            f"{where}: draws must be unit vectors, with concentrations from {prior.lower:g} to {prior.upper:g}; save "
+            "the fit again"
+        )

@@ -4,28 +4,43 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from stochpref.errors import UnreadableData
-from stochpref.models.common import CommonUtility
-from stochpref.models.heterogeneous import HeterogeneousUtility
-from stochpref.models.storage import check_model, read_fit
+from stochpref.choices import MODELS
+from stochpref.errors import InvalidArgument, UnreadableData, shown
+from stochpref.loading import load
+from stochpref.models.storage import read_fit
+
+if TYPE_CHECKING:
+    from stochpref.models.common import CommonUtility
+    from stochpref.models.heterogeneous import HeterogeneousUtility
 
 
 def load_fit(folder: str | Path) -> CommonUtility | HeterogeneousUtility:
     """Return the model that `save` wrote to a folder; it predicts, scores and summarises as before.
 
+    Parameters
+    ----------
+    folder : of any origin: what is in it is checked, takes memory in proportion to its size, and runs no code.
+
     Raises
     ------
     UnreadableData : the folder is not a fit, is incomplete or was changed.
     """
-    saved = read_fit(folder)
-    model = check_model(saved.header, ("common", "heterogeneous"))
+    if not isinstance(folder, str | os.PathLike):
+        raise InvalidArgument(f"folder must be the path of a saved fit; received {folder!r}")
     try:
-        if model == "common":
-            return CommonUtility.restore(saved.header, saved.parts)
-        return HeterogeneousUtility.restore(saved.header, saved.parts)
-    except (KeyError, TypeError, AttributeError, OSError) as error:
+        saved = read_fit(folder)
+        if saved.model not in MODELS:
+            known = " or ".join(MODELS)
+            raise UnreadableData(f"{folder}: a fit must be of model {known}; found {shown(repr(saved.model), 60)}")
+        model: CommonUtility | HeterogeneousUtility = load(MODELS[saved.model]).restore(saved)
+    except UnreadableData:
+        raise
+    except Exception as error:  # whatever else comes of values that no fit has
         raise UnreadableData(
-            f"{folder}: the fit was changed by hand or by another version: {error!r}; save it again"
-        ) from None
+            f"{folder}: the fit was changed by hand or by another version: {shown(repr(error), 300)}; save it again"
+        ) from error
+    return model

@@ -1,14 +1,11 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""The posterior as the field keeps it: an xarray DataTree that arviz reads, and the same in a NetCDF file."""
+"""The posterior as the field keeps it: an xarray DataTree that arviz reads."""
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -116,31 +113,3 @@ def thinned(tree: xr.DataTree, most: int) -> tuple[dict[str, Array], slice]:
     sizes = group(tree, "posterior").sizes
     every = slice(None, None, max(-(-sizes["chain"] * sizes["draw"] // most), 1))
     return {name: values[:, every] for name, values in parameters_of(tree).items()}, every
-
-
-def to_bytes(tree: xr.DataTree) -> bytes:
-    """Return a NetCDF file of the tree, compressed; made in memory, since HDF5 crashes where a disk is full."""
-    encoding = {
-        f"/{group}": {name: {"zlib": True, "complevel": 4} for name, values in node.data_vars.items() if values.size}
-        for group, node in tree.children.items()
-    }
-    with _without_cluster():
-        return bytes(tree.to_netcdf(engine="h5netcdf", encoding=encoding))
-
-
-@contextmanager
-def _without_cluster() -> Iterator[None]:
-    """Keep xarray from asking the cluster of a `distributed.Client`, if there is one, for a lock on a nameless file."""
-    if "distributed" not in sys.modules:
-        yield
-        return
-    import dask  # noqa: PLC0415
-
-    with dask.config.set(scheduler="synchronous"):
-        yield
-
-
-def from_bytes(content: bytes) -> xr.DataTree:
-    """Return the tree of a NetCDF file, in memory."""
-    with xr.open_datatree(io.BytesIO(content), engine="h5netcdf") as tree:
-        return tree.load().copy(deep=True)
