@@ -26,7 +26,16 @@ from stochpref.laws import uniform_directions
 from stochpref.mass.masses import exact_log_mass
 from stochpref.paper.metropolis import MetropolisOptions
 from stochpref.paper.reproduce.table1 import PUBLISHED
-from stochpref.paper.reproduce.trials import BOUNDS, LAWS, Cell, Task, make_market, pooled, run_trials, value_reached
+from stochpref.paper.reproduce.trials import (
+    BOUNDS,
+    LAWS,
+    Cell,
+    Task,
+    make_trial_data,
+    pooled,
+    run_trials,
+    value_reached,
+)
 from stochpref.posterior.chains import Plan, run_chains
 from stochpref.posterior.choosing import gibbs_cost, importance_cost
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
@@ -152,7 +161,7 @@ def pyepo_trial(task: Task) -> float:
     """Return the value that PyEPO's direction reaches on the market of a trial; NaN if it fails."""
     from benchmarks.peers import PEERS, measure  # noqa: PLC0415
 
-    place = make_market(task)
+    place = make_trial_data(task)
     result = measure(PEERS["pyepo"], place.observations, np.random.default_rng(task.trial))
     return np.nan if result.direction is None else value_reached(place, result.direction)
 
@@ -270,7 +279,7 @@ def efficiency(full: bool) -> None:
 def steps_trial(case: tuple[int, int, float, float]) -> tuple[float, float]:
     """Return the value that the last state of Algorithm 1 reaches, and the best there is, for one choice of steps."""
     n, trial, step, concentration_step = case
-    place = make_market(Task(Cell("gaussian", "i", n, 1000), "paper", trial, seed=1000))
+    place = make_trial_data(Task(Cell("gaussian", "i", n, 1000), "paper", trial, seed=1000))
     with quiet():
         model = sp.HeterogeneousUtility(
             BOUNDS, "metropolis", n_chains=1, n_draws=1000, n_effective=0, random_state=trial,

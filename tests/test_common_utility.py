@@ -106,6 +106,23 @@ def test_prediction_matches_goods_by_name(data: sp.Observations, fitted: sp.Comm
         fitted.predict(data.prices)
 
 
+def test_demand_is_what_the_utility_buys(data: sp.Observations, fitted: sp.CommonUtility) -> None:
+    found = fitted.demand(data.menus, level=0.8, n_customers=3, n_draws=2)
+    bundles = sp.choose(fitted.utility_, data.prices, data.budgets)
+    for values in (found.mean, found.lower, found.upper):
+        np.testing.assert_array_equal(values, bundles)
+    np.testing.assert_array_equal(found.standard_error, 0.0)
+    np.testing.assert_allclose(found.revenue, np.sum(bundles * data.prices, axis=1))
+    np.testing.assert_array_equal(found.mean, fitted.predict(data.menus))
+    assert " to " not in str(found)
+    # One good on offer, and money for half of it: what is spent stays, so demand goes as one over the price.
+    best = int(np.argmax(fitted.utility_))
+    prices = np.where(np.arange(6) == best, 2.0, np.inf)
+    elasticities = fitted.elasticities(prices, 1.0)
+    assert elasticities.mean[best, best] == pytest.approx(-1.0)
+    assert np.isfinite(elasticities.mean).sum() == 1
+
+
 def test_explanations(data: sp.Observations, fitted: sp.CommonUtility) -> None:
     for t in range(len(data)):
         why = fitted.explain(t)

@@ -144,7 +144,8 @@ def test_layers_are_where_the_mass_is() -> None:
     # By differences of the exact likelihood along the sphere, the curvature is the precision.
     across = np.linalg.svd(mode[None])[2][1]
     middle, *ends = (
-        target.store.sums(5.0 * (np.cos(t) * mode + np.sin(t) * across), derivatives=0).value for t in (0.0, 1e-2, -1e-2)
+        target.store.sums(5.0 * (np.cos(t) * mode + np.sin(t) * across), derivatives=0).value
+        for t in (0.0, 1e-2, -1e-2)
     )
     assert across @ precision @ across == pytest.approx((2 * middle - sum(ends)) / 1e-4, rel=0.05)
 

@@ -16,10 +16,13 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import stochpref as sp
-from stochpref import cli, predictive_check
+from stochpref import cli
+from stochpref.market import LawMarket, OneCustomer, make_crowds
+from stochpref.models.account import shorten
 from stochpref.posterior.results import data_groups, group
+from stochpref.predictive_check import check_purchases
 from stochpref.report import page, whatif, words
-from stochpref.report.findings import read_posterior, read_utility
+from stochpref.report.findings import reading_of
 from tests.small_fits import HOSTILE, common, fit_posterior, hostile, posterior, purchases, rendered
 
 SECTIONS = ["verdict", "data", "wants", "trust", "check", "demand", "whatif", "settings"]
@@ -121,14 +124,14 @@ def test_a_law_that_does_not_buy_as_customers_did_is_not_called_trustworthy():
     model = sp.HeterogeneousUtility(sampler="importance", n_draws=200, n_effective=200, random_state=0).fit(segments())
     assert model.is_converged_
     assert model.is_identified_
-    found = words.posterior_content(model, read_posterior(model))
+    found = words.content_of(model, model.account(), reading_of(model))
     assert found["headline"] == "The draws can be trusted, but the model does not buy as customers did."
     assert found["status"] == "bad"
 
 
 def test_one_utility_that_leaves_many_odd_or_misses_shares_has_no_tick():
     model = sp.CommonUtility(random_state=0).fit(segments())
-    found = words.utility_content(model, read_utility(model))
+    found = words.content_of(model, model.account(), reading_of(model))
     assert found["status"] == "bad"
     odd, misses = (
         next(point for point in found["points"] if words in point.text)
@@ -140,7 +143,7 @@ def test_one_utility_that_leaves_many_odd_or_misses_shares_has_no_tick():
 
 def test_basket_sizes_count_in_the_check():
     """A check whose shares are right and whose basket sizes are not."""
-    fine = read_posterior(posterior(5)).check
+    fine = reading_of(posterior(5)).check
     fine = fine._replace(share_lower=fine.share, share_upper=fine.share)
     right = fine._replace(size_lower=fine.size, size_upper=fine.size)
     wrong = right._replace(size_lower=fine.size + 0.2, size_upper=fine.size + 0.2)
@@ -219,7 +222,7 @@ def test_hostile_names_stay_names(is_common):
     assert found.counts["script"] == 2
     assert not any(name.startswith("on") for name in found.attributes)
     market = json.loads(found.data)
-    assert market["goods"] == [words.shorten(name) for name in HOSTILE]
+    assert market["goods"] == [shorten(name) for name in HOSTILE]
     assert not set("<>&") & set(found.data)
     assert HOSTILE[0] in found.text
     assert "{{ 7 * 7 }}" in found.text
@@ -242,10 +245,10 @@ def test_pictures_hold_names_as_text():
 
 
 def test_shorten():
-    assert words.shorten("milk") == "milk"
-    assert words.shorten("a\nb\u202ec") == "a b c"
-    assert len(words.shorten("x" * 10_000)) == 60
-    assert words.shorten("👨‍👩‍👧") == "👨‍👩‍👧"
+    assert shorten("milk") == "milk"
+    assert shorten("a\nb\u202ec") == "a b c"
+    assert len(shorten("x" * 10_000)) == 60
+    assert shorten("👨‍👩‍👧") == "👨‍👩‍👧"
     assert words.listed(["a"]) == "a"
     assert words.listed(["a", "b", "c"]) == "a, b and c"
     assert words.listed(list("abcdef")) == "a, b, c and 3 more"
@@ -263,7 +266,7 @@ def test_two_hundred_goods():
     text = rendered(posterior(200, 40))
     assert Page(text).rows == 200
     assert len(text) < 5e6
-    assert len(read_utility(common(25)).elasticities.goods) == 10
+    assert len(reading_of(common(25)).elasticities.goods) == 10
 
 
 def test_the_page_of_ten_thousand_purchases_and_a_long_run_is_small():
@@ -331,9 +334,9 @@ def changed(menu: sp.Menus) -> sp.Menus:
 def test_the_what_if_is_the_demand_of_the_model(n):
     model = posterior(n)
     n_customers, n_draws = whatif.sizes(n)
-    asked = whatif.of_posterior(model.market(n_customers, n_draws), whatif.typical_menu(model.observations_))
-    for menu in (asked.menu, changed(asked.menu)):
-        found = whatif.answer(asked, menu.prices[0], float(menu.budgets[0]))
+    market, typical = model.market(n_customers, n_draws), whatif.typical_menu(model.observations_)
+    for menu in (typical, changed(typical)):
+        found = whatif.answer(market, menu)
         demand = model.demand(menu, n_customers=n_customers, n_draws=n_draws)
         for ours, theirs in ((found.mean, demand.mean), (found.lower, demand.lower), (found.upper, demand.upper)):
             np.testing.assert_allclose(ours, theirs[0], atol=1e-12)
@@ -346,7 +349,7 @@ def test_the_what_if_is_the_demand_of_the_model(n):
 def test_the_what_if_of_a_common_utility_is_its_bundle():
     model = common(5)
     menu = changed(whatif.typical_menu(model.observations_))
-    found = whatif.answer(whatif.of_utility(model.utility_, menu), menu.prices[0], float(menu.budgets[0]))
+    found = whatif.answer(model.market(), menu)
     bundle = model.predict(menu)[0]
     np.testing.assert_array_equal(found.mean, bundle)
     assert found.baskets == ((tuple(np.flatnonzero(bundle > 0)), 1.0),)
@@ -355,8 +358,7 @@ def test_the_what_if_of_a_common_utility_is_its_bundle():
 
 def test_baskets_and_buyers_count_customers():
     model = posterior(3)
-    asked = whatif.of_posterior(model.market(64, 20), whatif.typical_menu(model.observations_))
-    found = whatif.answer(asked, asked.menu.prices[0], float(asked.menu.budgets[0]))
+    found = whatif.answer(model.market(64, 20), whatif.typical_menu(model.observations_))
     assert sum(share for _, share in found.baskets) == pytest.approx(1.0)  # three goods have at most eight baskets
     for good in range(3):
         assert found.buyers[good] == pytest.approx(sum(share for goods, share in found.baskets if good in goods))
@@ -364,12 +366,13 @@ def test_baskets_and_buyers_count_customers():
 
 def test_the_payload_holds_the_crowd_in_full_precision():
     model = posterior(3)
-    market = json.loads(read(model).data)
-    asked = read_posterior(model).asked
-    np.testing.assert_array_equal(unpack(market["angles"]), asked.angle.ravel())
-    np.testing.assert_array_equal(unpack(market["directions"]), asked.mean_direction.ravel())
-    np.testing.assert_array_equal(unpack(market["tangents"]), asked.crowd.tangent.ravel())
-    assert (market["draws"], market["customers"]) == asked.angle.shape
+    told = json.loads(read(model).data)
+    market = reading_of(model).market
+    arrays = market.page_arrays()
+    assert set(arrays) == {"centre", "directions", "tangents", "angles"}
+    for name, values in arrays.items():
+        np.testing.assert_array_equal(unpack(told[name]), values.ravel())
+    assert (told["draws"], told["customers"]) == (market.n_draws, market.n_customers) == arrays["angles"].shape
 
 
 def test_sizes_stay_within_reach_of_a_page():
@@ -388,7 +391,7 @@ def test_the_typical_menu_is_of_medians_where_goods_are_offered():
     menu = whatif.typical_menu(data)
     np.testing.assert_array_equal(menu.prices, [[2.0, 4.0, np.inf]])
     assert menu.budgets == [2.0]
-    payload = whatif.as_payload(whatif.of_utility(np.array([1.0, 0.0, 0.0]), menu))
+    payload = whatif.as_payload(OneCustomer(menu.goods, np.array([1.0, 0.0, 0.0])), menu)
     assert payload["offered"] == [True, True, False]
     assert payload["prices"] == [2.0, 4.0, 3.0]  # a price to start from, should it be put on offer
 
@@ -399,9 +402,15 @@ def test_the_typical_menu_is_of_medians_where_goods_are_offered():
 def test_the_check_finds_the_truth_fitting_and_a_falsehood_not():
     data = purchases(5, 2000)
     truth = np.linspace(1.0, -0.25, 5)[None] / np.linalg.norm(np.linspace(1.0, -0.25, 5))
-    right = predictive_check.check_posterior(data, truth.repeat(40, 0), np.full(40, 15.0), rng=np.random.default_rng(0))
-    wrong = predictive_check.check_posterior(
-        data, truth[:, ::-1].repeat(40, 0), np.full(40, 15.0), rng=np.random.default_rng(0)
+    right, wrong = (
+        check_purchases(
+            LawMarket(
+                data.goods, direction.repeat(40, 0), np.full(40, 15.0), make_crowds(direction[0], 8, 1, rng=rng), 1
+            ),
+            data,
+            rng=rng,
+        )
+        for direction, rng in ((truth, np.random.default_rng(0)), (truth[:, ::-1], np.random.default_rng(0)))
     )
     assert right.n_inside >= 3
     assert right.largest_miss < 0.02
@@ -415,7 +424,7 @@ def test_the_check_finds_the_truth_fitting_and_a_falsehood_not():
 def test_the_check_of_a_common_utility_is_exact_for_those_it_explains():
     model = common(5)
     kept = model.observations_[model.consistent_]
-    found = predictive_check.check_utility(kept, model.utility_)
+    found = check_purchases(model.market(), kept, rng=np.random.default_rng(0))
     np.testing.assert_array_equal(found.share, found.share_lower)
     np.testing.assert_array_equal(found.size, found.size_upper)
     assert found.largest_miss == 0.0

@@ -14,7 +14,6 @@ from selenium.webdriver.common.keys import Keys
 
 import stochpref as sp
 from stochpref.report import whatif, words
-from stochpref.report.findings import read_utility
 from tests.small_fits import HOSTILE, common, hostile, posterior, rendered
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -127,7 +126,7 @@ def test_the_page_equals_the_library_on_the_same_draws(visit, name):
     n = len(model.goods_)
     n_customers, n_draws = whatif.sizes(n)
     menu = whatif.typical_menu(model.observations_)
-    asked = whatif.of_posterior(model.market(n_customers, n_draws), menu)
+    market = model.market(n_customers, n_draws)
     browser = visit(name)
     for button in browser.find_elements(By.CSS_SELECTOR, "[data-unfold=rows]"):
         button.click()
@@ -145,7 +144,7 @@ def test_the_page_equals_the_library_on_the_same_draws(visit, name):
             for item in browser.find_elements(By.CSS_SELECTOR, "#baskets li")
             for share in item.find_elements(By.CSS_SELECTOR, ".number")
         ]
-        found = whatif.answer(asked, one.prices[0], float(one.budgets[0]))
+        found = whatif.answer(market, one)
         assert [goods for goods, _ in baskets] == [goods for goods, _ in found.baskets]
         np.testing.assert_allclose([share for _, share in baskets], [share for _, share in found.baskets], atol=1e-12)
 
@@ -153,7 +152,7 @@ def test_the_page_equals_the_library_on_the_same_draws(visit, name):
 def test_the_page_of_a_common_utility_equals_its_bundle(visit):
     model = common(5)
     browser = visit("common")
-    for menu in menus_to_try(read_utility(model).menu):
+    for menu in menus_to_try(whatif.typical_menu(model.observations_)):
         change(browser, menu)
         np.testing.assert_allclose(shown_demand(browser, 5)[:, 0], model.predict(menu)[0], rtol=0, atol=1e-9)
 

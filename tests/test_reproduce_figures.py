@@ -69,7 +69,7 @@ def test_figure_2_brackets_the_distance(small_figure_2):
 
 
 def test_purchases_of_a_menu_have_probability_one(rng):
-    market = figure2.make_market("discrete", 4, rng=rng)
+    market = figure2.all_purchases("discrete", 4, rng=rng)
     mu = sp.laws.uniform_directions(1, 5, rng=rng)[0]
     mass = np.exp(sp.log_mass(market.regions, mu, 3.0))
     np.testing.assert_allclose(np.bincount(market.menu, mass), 1.0, rtol=1e-7)

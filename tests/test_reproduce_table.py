@@ -22,7 +22,7 @@ from stochpref.paper.reproduce.trials import (
     Outcome,
     Task,
     check_list,
-    make_market,
+    make_trial_data,
     pooled,
     run_trial,
     run_trials,
@@ -82,7 +82,7 @@ def test_trials_depend_on_their_name_alone() -> None:
     alone = run_trial(task)
     among = run_trials([Task(task.cell, "ours", trial, seed=2) for trial in (7, 5)], jobs=2)[task.name]
     assert alone._replace(seconds=0.0) == among._replace(seconds=0.0)
-    one, two = make_market(task), make_market(Task(task.cell, "paper", 5, seed=2))
+    one, two = make_trial_data(task), make_trial_data(Task(task.cell, "paper", 5, seed=2))
     assert np.array_equal(one.observations.bundles, two.observations.bundles)
     assert one.truth.max() > 0
 

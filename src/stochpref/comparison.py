@@ -17,14 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument, shown
-from stochpref.models import CommonUtility, HeterogeneousUtility
+from stochpref.models.fit import Fit
 from stochpref.models.shared import check_observations
 from stochpref.observations import Observations
-from stochpref.posterior.results import observations_of
-from stochpref.scores import consistency
 
 Array = NDArray[np.float64]
-Fit = CommonUtility | HeterogeneousUtility
 
 
 class Estimate(NamedTuple):
@@ -194,28 +191,22 @@ def _n_known(held_out: Observations, model: Fit) -> int:
 
 def _pointwise(model: Fit, held_out: Observations | None) -> dict[str, Array]:
     """Return log scores of single observations by measure."""
-    scores = {}
-    if isinstance(model, HeterogeneousUtility):
-        scores["leave-one-out"] = np.asarray(model.loo().elpd_i.values, np.float64).ravel()
+    left_out = model.leave_one_out()
+    scores = {} if left_out is None else {"leave-one-out": left_out}
     if held_out is not None:
         scores["held out"] = model.log_likelihood(held_out)
     return scores
 
 
 def _scores(name: str, model: Fit, each: dict[str, Array], held_out: Observations | None) -> FitScores:
-    if isinstance(model, HeterogeneousUtility):
-        kind, utility = "heterogeneous", model.mean_direction_
-        explained = consistency(utility, observations_of(model.posterior_))
-    else:
-        kind, utility, explained = "common", model.utility_, float(model.consistent_.mean())
     return FitScores(
         name=name,
-        model=kind,
+        model=model.name,
         n_observations=model.n_observations_,
-        explained=explained,
+        explained=model.explained,
         loo=_estimate(each["leave-one-out"]) if "leave-one-out" in each else None,
         held_out=_estimate(each["held out"]) if held_out is not None else None,
-        held_out_explained=None if held_out is None else consistency(utility, held_out.over(model.goods_)),
+        held_out_explained=None if held_out is None else model.consistency(held_out),
     )
 
 

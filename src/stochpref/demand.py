@@ -3,31 +3,27 @@
 """Demand at new prices: what customers buy on average, over customers and over the posterior, and how prices move it.
 
 Each posterior draw θ has an expected demand D(θ), a mean over its customers; the spread of D(θ) over the draws is the
-uncertainty. All draws look at the same customers: one set of quantiles and tangent directions, carried to each θ by a
-map that is smooth in θ. Noise from the finite number of customers then moves all D(θ) together and does not widen the
-intervals; scrambled Sobol points keep it small, and eight independent scrambles measure it.
+uncertainty. `market` says who the customers are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 from stochpref.errors import InvalidArgument, shown
+from stochpref.market import Market
 from stochpref.observations import Menus
 from stochpref.problems.divisible import Rows, fill_bundle
+from stochpref.rows import places_of
 from stochpref.threads import compiled, for_blocks
 
 Array = NDArray[np.float64]
 
-N_SCRAMBLES = 8
-_GRID = 1025  # points of the angle to the mean direction, over which its cdf is inverted
 _MENUS_AT_ONCE = 64  # bounds memory: (draws, menus, goods) numbers
 _STEP = 0.05  # relative change of a price for elasticities
 
@@ -38,7 +34,7 @@ class Demand:
 
     Attributes
     ----------
-    mean, lower, upper : (k, n) by good: posterior mean and interval.
+    mean, lower, upper : (k, n) by good: posterior mean and interval; all equal where one utility is known.
     total, total_lower, total_upper : (k,) all goods together.
     revenue, revenue_lower, revenue_upper : (k,) money spent.
     standard_error : (k, n) Monte Carlo error of `mean`.
@@ -71,7 +67,9 @@ class Demand:
         return str(self)
 
     def __str__(self) -> str:
-        lines = [f"Expected purchases of a customer, {100 * self.level:g} % intervals"]
+        has_intervals = bool(np.any(self.lower < self.upper))
+        intervals = f", {100 * self.level:g} % intervals" if has_intervals else ""
+        lines = [f"Expected purchases of a customer{intervals}"]
         for t in range(min(len(self.mean), 5)):
             lines.append(f"  menu {shown(self.labels[t])}")
             rows = [
@@ -82,7 +80,8 @@ class Demand:
                 ("revenue", self.revenue[t], self.revenue_lower[t], self.revenue_upper[t]),
             ]
             for name, value, low, high in [*rows[:30], *totals]:
-                lines.append(f"    {shown(name, 22):<22} {value:>10.4g}   {low:.4g} to {high:.4g}")
+                between = f"   {low:.4g} to {high:.4g}" if has_intervals else ""
+                lines.append(f"    {shown(name, 22):<22} {value:>10.4g}{between}")
             if len(rows) > 30:
                 lines.append(f"    ({len(rows) - 30} goods not shown)")
         if len(self.mean) > 5:
@@ -97,7 +96,7 @@ class Elasticities:
     Attributes
     ----------
     mean, lower, upper : (n, n) of the demand for good i with respect to the price of good j; NaN where nobody buys i or
-        j is not on offer.
+        j is not on offer. All equal where one utility is known.
     step : relative change of the prices from which they were computed.
     level : of the intervals.
     goods : names.
@@ -124,81 +123,6 @@ class Elasticities:
         return "\n".join(lines)
 
 
-class Crowd(NamedTuple):
-    """The customers that all posterior draws share.
-
-    centre : (n,) unit vector, about which they are laid out.
-    quantile : (customers,) of the angle between a utility and the mean direction.
-    tangent : (customers, n) unit vectors orthogonal to `centre`.
-    """
-
-    centre: Array
-    quantile: Array
-    tangent: Array
-
-
-class Market(NamedTuple):
-    """Who is asked what they would buy: every posterior draw, with the same customers.
-
-    mean_direction, concentration : (draws, n) and (draws,).
-    crowds : independent scrambles of the customers.
-    """
-
-    mean_direction: Array
-    concentration: Array
-    crowds: tuple[Crowd, ...]
-
-
-def make_crowd(centre: Array, n_customers: int, *, rng: np.random.Generator) -> Crowd:
-    """Lay out customers evenly: a scrambled Sobol sequence for the angle and the direction across."""
-    n = len(centre)
-    points = np.clip(qmc.Sobol(n, seed=rng).random(n_customers), 1e-12, 1.0 - 1e-12)
-    normals = ndtri(points[:, 1:])
-    across = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    # A reflection takes the first axis to ∓centre, hence the other axes to its tangent space.
-    sign = 1.0 if centre[0] >= 0 else -1.0
-    w = centre.copy()
-    w[0] += sign
-    tangent = np.concatenate([np.zeros((n_customers, 1)), across], axis=1)
-    tangent -= np.outer(tangent @ w, w / (1.0 + abs(centre[0])))
-    return Crowd(centre, points[:, 0], tangent)
-
-
-def angles_at(quantiles: Array, n_goods: int, concentration: float) -> Array:
-    """Return the quantiles of the angle θ between utility and mean direction, density sin^{n-2}θ exp(κ cos θ)."""
-    # In x = θ·√(κ + n) the density has width of order one; 12 widths past the mode nothing is left.
-    mode = (
-        np.arccos(2.0 * concentration / ((n_goods - 2) + np.hypot(n_goods - 2, 2.0 * concentration)))
-        if (concentration > 0)
-        else (0.5 * np.pi if n_goods > 2 else 0.0)
-    )
-    reach = 12.0 / np.sqrt(concentration + n_goods - 1.0)
-    theta = np.linspace(max(mode - reach, 0.0), min(mode + reach, np.pi), _GRID)
-    with np.errstate(divide="ignore"):
-        log_density = (n_goods - 2) * np.log(np.sin(theta)) if n_goods > 2 else np.zeros(_GRID)
-    log_density = log_density + concentration * np.cos(theta)
-    density = np.exp(log_density - log_density.max())
-    areas = 0.5 * (density[1:] + density[:-1])
-    cumulative = np.concatenate([[0.0], np.cumsum(areas)])
-    result: Array = np.interp(quantiles, cumulative / cumulative[-1], theta)
-    return result
-
-
-def turned(crowd: Crowd, mean_direction: Array, theta: Array) -> Array:
-    """Return the utilities (customers, n) at angles θ (customers,) from a mean direction."""
-    # The smallest rotation that takes the centre to μ, applied to vectors orthogonal to the centre.
-    both = crowd.centre + mean_direction
-    across = crowd.tangent - np.outer(
-        crowd.tangent @ mean_direction, both / max(1.0 + float(crowd.centre @ mean_direction), 1e-12)
-    )
-    return np.cos(theta)[:, None] * mean_direction + np.sin(theta)[:, None] * across
-
-
-def utilities_at(crowd: Crowd, mean_direction: Array, concentration: float) -> Array:
-    """Return the utilities (customers, n) of the crowd under one law."""
-    return turned(crowd, mean_direction, angles_at(crowd.quantile, len(crowd.centre), concentration))
-
-
 @compiled
 def _sum_bundles(
     utilities: Array, columns: Rows, prices: Array, budgets: Array, caps: Array, sums: Array, start: int, stop: int
@@ -213,35 +137,38 @@ def _sum_bundles(
             fill_bundle(u, prices[k], budgets[k], caps[k], sums[k], order, worth)
 
 
-def demand_by_draw(market: Market, columns: Rows, menus: Menus) -> tuple[Array, Array]:
-    """Return expected purchases (draws, k, n) and, over the draws, of each crowd (crowds, k, n).
-
-    Parameters
-    ----------
-    columns : (n,) the place of each good of the menus among all goods.
-    """
-    mean_direction, concentration, crowds = market
+def demand_by_draw(market: Market, menus: Menus) -> tuple[Array, Array]:
+    """Return expected purchases (draws, k, n) and, over the draws, of each crowd (crowds, k, n)."""
     k, n = menus.prices.shape
-    prices = np.where(np.isnan(menus.prices), np.inf, menus.prices)
-    totals, by_crowd = np.zeros((len(concentration), k, n)), np.zeros((len(crowds), k, n))
-    for c, crowd in enumerate(crowds):
+    columns = places_of(menus.goods, market.goods)
+    size = market.n_customers // market.n_crowds
+    totals, by_crowd = np.zeros((market.n_draws, k, n)), np.zeros((market.n_crowds, k, n))
+    for c in range(market.n_crowds):
         sums = np.zeros_like(totals)
 
-        def draws(start: int, stop: int, crowd: Crowd = crowd, sums: Array = sums) -> None:
+        def draws(start: int, stop: int, c: int = c, sums: Array = sums) -> None:
             for s in range(start, stop):
-                utilities = utilities_at(crowd, mean_direction[s], float(concentration[s]))
-                _sum_bundles(utilities, columns, prices, menus.budgets, menus.caps, sums[s], 0, k)
+                _sum_bundles(
+                    market.utilities(s, c), columns, menus.prices, menus.budgets, menus.caps, sums[s], 0, k
+                )  # fmt: skip
 
-        for_blocks(draws, len(concentration), 4)
+        for_blocks(draws, market.n_draws, 4)
         totals += sums
-        by_crowd[c] = sums.mean(axis=0) / len(crowd.quantile)
-    return totals / sum(len(crowd.quantile) for crowd in crowds), by_crowd
+        by_crowd[c] = sums.mean(axis=0) / size
+    return totals / market.n_customers, by_crowd
 
 
-def expected_demand(market: Market, columns: Rows, menus: Menus, level: float) -> Demand:
+def average_demand(market: Market, menus: Menus, n_groups: int) -> Array:
+    """Return expected purchases (draws, groups, n), each group as many menus, one after another, that are averaged."""
+    demand = demand_by_draw(market, menus)[0]
+    result: Array = demand.reshape(market.n_draws, n_groups, -1, menus.n_goods).mean(axis=2)
+    return result
+
+
+def expected_demand(market: Market, menus: Menus, level: float) -> Demand:
     """Return the demand for menus with intervals of a level, over posterior draws."""
     parts = [
-        _summarise(market, columns, menus[start : start + _MENUS_AT_ONCE], level)
+        _summarise(market, menus[start : start + _MENUS_AT_ONCE], level)
         for start in range(0, len(menus), _MENUS_AT_ONCE)
     ]
     fields = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -268,45 +195,56 @@ def prediction_rows(menus: Menus, bundles: Array, demand: Demand | None) -> Iter
         yield *row, *(values[t, i] for values in found)
 
 
-def _summarise(market: Market, columns: Rows, menus: Menus, level: float) -> dict[str, Array]:
-    demand, by_crowd = demand_by_draw(market, columns, menus)
+def _summarise(market: Market, menus: Menus, level: float) -> dict[str, Array]:
+    demand, by_crowd = demand_by_draw(market, menus)
     spent = np.sum(demand * np.where(np.isfinite(menus.prices), menus.prices, 0.0), axis=2)
     fields: dict[str, Array] = {}
     for name, values in (("", demand), ("total", demand.sum(axis=2)), ("revenue", spent)):
         stem = f"{name}_" if name else ""
         fields[name or "mean"] = values.mean(axis=0)
-        fields[f"{stem}lower"], fields[f"{stem}upper"] = np.quantile(values, _tails(level), axis=0)
-    fields["standard_error"] = by_crowd.std(axis=0, ddof=1) / np.sqrt(len(market.crowds))
+        fields[f"{stem}lower"], fields[f"{stem}upper"] = np.quantile(values, tails_of(level), axis=0)
+    fields["standard_error"] = by_crowd.std(axis=0, ddof=min(market.n_crowds - 1, 1)) / np.sqrt(market.n_crowds)
     return fields
 
 
-def price_elasticities(market: Market, columns: Rows, menu: Menus, shown: Rows, level: float) -> Elasticities:
-    """Return own- and cross-price elasticities at one menu, by central differences with the same customers.
+def price_elasticities(market: Market, menus: Menus, goods: tuple[str, ...], level: float) -> Elasticities:
+    """Return own- and cross-price elasticities of what is bought on average from menus, by central differences.
 
     Parameters
     ----------
-    columns : as in `demand_by_draw`.
-    shown : the places on the menu of the goods to report.
+    goods : those to report; the others keep their prices.
     """
-    if len(menu) != 1:
-        raise InvalidArgument(f"elasticities are taken at one menu; received {len(menu)}; pass menus[t]")
-    n = len(shown)
-    changed = np.repeat(menu.prices, 2 * n, axis=0)
-    for j, good in enumerate(shown):
-        changed[2 * j, good] *= 1.0 + _STEP
-        changed[2 * j + 1, good] /= 1.0 + _STEP
-    around = Menus(changed, np.repeat(menu.budgets, 2 * n), goods=menu.goods, caps=np.repeat(menu.caps, 2 * n, axis=0))
-    demand = demand_by_draw(market, columns, around)[0][:, :, shown]
+    columns = places_of(goods, menus.goods)
+    n = len(columns)
+    if n == 0:
+        nothing = np.empty((0, 0))
+        return Elasticities(nothing, nothing, nothing, _STEP, level, goods)
+    changed = np.repeat(menus.prices[None], 2 * n, axis=0)
+    for j, good in enumerate(columns):
+        changed[2 * j, :, good] *= 1.0 + _STEP
+        changed[2 * j + 1, :, good] /= 1.0 + _STEP
+    demand = average_demand(market, repriced(menus, changed), 2 * n)[:, :, columns]
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = np.log(demand[:, 0::2] / demand[:, 1::2]) / (2.0 * np.log1p(_STEP))
         overall = np.log(demand[:, 0::2].mean(axis=0) / demand[:, 1::2].mean(axis=0)) / (2.0 * np.log1p(_STEP))
-    slopes[~np.isfinite(slopes)] = np.nan
-    overall[~np.isfinite(menu.prices[0, shown])] = np.nan
-    lower, upper = np.quantile(slopes, _tails(level), axis=0)  # NaN where a draw has nobody buy the good
-    return Elasticities(overall.T, lower.T, upper.T, _STEP, level, tuple(menu.goods[i] for i in shown))
+    is_offered = np.isfinite(menus.prices[:, columns]).any(axis=0)
+    for values in (slopes, overall):
+        values[~np.isfinite(values)] = np.nan
+        values[..., ~is_offered, :] = np.nan
+    lower, upper = np.quantile(slopes, tails_of(level), axis=0)  # NaN where a draw has nobody buy the good
+    return Elasticities(overall.T, lower.T, upper.T, _STEP, level, goods)
 
 
-def _tails(level: float) -> tuple[float, float]:
+def repriced(menus: Menus, prices: Array) -> Menus:
+    """Return menus (T, n) with other prices (k, T, n), k times over."""
+    k, n = len(prices), menus.n_goods
+    return Menus(
+        prices.reshape(-1, n), np.tile(menus.budgets, k), goods=menus.goods, caps=np.tile(menus.caps, (k, 1))
+    )  # fmt: skip
+
+
+def tails_of(level: float) -> tuple[float, float]:
+    """Return the two shares between which an interval of a level lies."""
     if not (isinstance(level, int | float) and 0.0 < level < 1.0):
         raise InvalidArgument(f"level must be between 0 and 1, such as 0.9; received {level!r}")
     return 0.5 - 0.5 * level, 0.5 + 0.5 * level

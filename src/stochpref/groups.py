@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from stochpref.checks import is_count
 from stochpref.errors import InvalidArgument, StochprefError, shown
-from stochpref.models import CommonUtility, HeterogeneousUtility
+from stochpref.models.fit import Fit
 from stochpref.models.shared import check_observations, generator
 from stochpref.observations import Observations
 from stochpref.processes import Lost, run_in_processes
@@ -31,7 +31,6 @@ from stochpref.stores.engines import is_cluster
 from stochpref.threads import n_threads
 
 Array = NDArray[np.float64]
-Model = CommonUtility | HeterogeneousUtility
 
 
 class GroupRow(NamedTuple):
@@ -100,14 +99,14 @@ class GroupFits:
 
 
 class _Task(NamedTuple):
-    model: Model
+    model: Fit
     group: str
     observations: Observations
     folder: Path | None
 
 
 def fit_groups(
-    model: Model,
+    model: Fit,
     observations: Observations,
     groups: ArrayLike | str,
     *,
@@ -157,9 +156,9 @@ def fit_groups(
     return GroupFits(observations.goods, tuple(row for row in found if row is not None))
 
 
-def _check(model: Model, observations: Observations, jobs: int | None) -> None:
+def _check(model: Fit, observations: Observations, jobs: int | None) -> None:
     """Refuse what cannot be fitted group by group."""
-    if not isinstance(model, CommonUtility | HeterogeneousUtility):
+    if not isinstance(model, Fit):
         raise InvalidArgument(f"model must be one of stochpref's; received {type(model).__name__}")
     check_observations(observations)
     if jobs is not None and not is_count(jobs, 1):
@@ -213,7 +212,7 @@ def _run(tasks: Sequence[_Task], n_processes: int) -> Generator[tuple[int, Group
         yield number, _failed(tasks[number], found.reason) if isinstance(found, Lost) else found
 
 
-def _as_sent(model: Model) -> bytes:
+def _as_sent(model: Fit) -> bytes:
     """Return the model as other processes receive it."""
     try:
         return pickle.dumps(model)
@@ -234,34 +233,13 @@ def _fit_one(task: _Task) -> GroupRow:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             fitted = task.model.fit(task.observations)
-        if getattr(fitted, "status_", "") == "interrupted":  # one Ctrl-C ends all groups, not one after the other
+        if fitted.status_ == "interrupted":  # one Ctrl-C ends all groups, not one after the other
             raise KeyboardInterrupt
         if task.folder is not None:
             fitted.save(task.folder)
-        utility, lower, upper, figures = _learned(fitted)
+        interval = fitted.wanted.interval
+        lower, upper = np.full((2, len(fitted.goods_)), np.nan) if interval is None else interval.T
     except Exception as error:  # a user's prior may raise anything, and the other groups must go on
         return _failed(task, str(error) if isinstance(error, StochprefError) else f"{type(error).__name__}: {error}")
     said = "; ".join(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    return GroupRow(task.group, len(task.observations), "", said, utility, lower, upper, figures)
-
-
-def _learned(model: Model) -> tuple[Array, Array, Array, dict[str, float]]:
-    if isinstance(model, CommonUtility):
-        interval = model.utility_interval_
-        nothing = np.full(len(model.goods_), np.nan)
-        lower, upper = (nothing, nothing) if interval is None else (interval[:, 0], interval[:, 1])
-        figures = {
-            "n_consistent": float(model.n_consistent_), "upper_bound": float(model.upper_bound_),
-            "corruption": model.corruption_, "is_optimal": float(model.is_optimal_),
-        }  # fmt: skip
-        return model.utility_, lower, upper, figures
-    summary = model.summary()
-    by_name = {row.name: row for row in summary.goods}
-    rows = [by_name[good] for good in model.goods_]
-    kappa = summary.concentration
-    figures = {
-        "concentration": kappa.mean, "concentration_lower": kappa.lower, "concentration_upper": kappa.upper,
-        "r_hat": model.diagnostics_.worst_r_hat, "n_effective": model.diagnostics_.fewest_effective,
-        "is_converged": float(model.is_converged_), "is_identified": float(model.is_identified_),
-    }  # fmt: skip
-    return model.mean_direction_, np.array([row.lower for row in rows]), np.array([row.upper for row in rows]), figures
+    return GroupRow(task.group, len(task.observations), "", said, fitted.best_utility, lower, upper, fitted.figures)

@@ -215,7 +215,7 @@ def elasticities(found: Elasticities, ax: Axes) -> Axes:
     reach = min(float(finite.max()) if finite.size else 1.0, 3.0) or 1.0
     ax.imshow(np.where(np.isfinite(values), values, 0.0), cmap="RdBu", vmin=-1.6 * reach, vmax=1.6 * reach)
     with np.errstate(invalid="ignore"):
-        is_clear = (found.lower > 0) | (found.upper < 0)
+        is_clear = ((found.lower > 0) | (found.upper < 0)) & (found.lower < found.upper)
     size = 8.5 if n <= 6 else (7.0 if n <= 9 else 5.6)
     for i, j in np.ndindex(n, n):
         rounded = round(float(values[i, j]), 2) + 0.0  # no minus before a zero

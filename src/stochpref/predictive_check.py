@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Does the model reproduce what it was fitted to? Shares of customers who buy each good, and basket sizes.
 
-A posterior is checked by replicates: for each of some draws every customer gets a new utility and buys from the menu
-they faced. A common utility buys once.
+A fit is checked by replicates: for each of some posterior draws every customer gets a new utility and buys from the
+menu they faced. A single customer, whose utility is known, buys once from every menu.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.laws import VonMisesFisher
+from stochpref.market import Market
 from stochpref.observations import Observations
 from stochpref.problems.divisible import choose
 
@@ -75,26 +75,18 @@ def _farthest(observed: Array, lower: Array, upper: Array) -> float:
     return float(np.nanmax(np.maximum(lower - observed, observed - upper), initial=0.0))
 
 
-def check_posterior(
-    observations: Observations, mean_direction: Array, concentration: Array, *, rng: np.random.Generator
-) -> PredictiveCheck:
-    """Return the check over posterior draws (draws, n) and (draws,); at most 10,000 observations, picked at random."""
+def check_purchases(market: Market, observations: Observations, *, rng: np.random.Generator) -> PredictiveCheck:
+    """Return the check of those who are asked; where they differ, of at most 10,000 observations picked at random."""
     data = observations
-    if len(data) > _MOST_ROWS:
+    if len(data) > _MOST_ROWS and market.n_customers > 1:
         data = data[np.sort(rng.choice(len(data), _MOST_ROWS, replace=False))]
     count = int(np.clip(_MOST_CELLS / data.prices.size, _FEWEST, _MOST_REPLICATES))
-    picked = np.linspace(0, len(concentration) - 1, min(count, len(concentration))).astype(int)
+    picked = np.linspace(0, market.n_draws - 1, min(count, market.n_draws)).astype(int)
     replicates = []
     for s in picked:
-        utilities = VonMisesFisher(mean_direction[s], float(concentration[s])).sample(len(data), rng=rng)
+        utilities = market.sample(int(s), len(data), rng=rng)
         replicates.append(choose(utilities, data.prices, data.budgets, caps=data.caps) > 0)
     return _compare(data, replicates)
-
-
-def check_utility(observations: Observations, utility: Array) -> PredictiveCheck:
-    """Return the check of one utility, which predicts without an interval."""
-    bundles = choose(utility, observations.prices, observations.budgets, caps=observations.caps)
-    return _compare(observations, [bundles > 0])
 
 
 def _compare(data: Observations, replicates: list[NDArray[np.bool_]]) -> PredictiveCheck:

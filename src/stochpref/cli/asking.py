@@ -14,6 +14,7 @@ from stochpref.cli.options import FitFolder, MenusAsInCheck, Spreadsheet, expand
 from stochpref.errors import InvalidArgument, counted, shown
 
 if TYPE_CHECKING:
+    from stochpref.models.fit import Fit
     from stochpref.observations import Menus
 
 
@@ -26,18 +27,17 @@ def summary(folder: FitFolder, as_json: Annotated[bool, json_option("Print JSON 
       stochpref summary fit/
       stochpref summary fit/ --json
     """  # noqa: D301
-    from stochpref.models import HeterogeneousUtility, load_fit  # noqa: PLC0415
+    from stochpref.models import load_fit  # noqa: PLC0415
 
     fitted = load_fit(folder)
-    model = "heterogeneous" if isinstance(fitted, HeterogeneousUtility) else "common"
-    print_fit(fitted, model, -1 if fitted.seed_ is None else fitted.seed_, as_json)
+    print_fit(fitted, -1 if fitted.seed_ is None else fitted.seed_, as_json)
 
 
-def print_fit(fitted: Any, model: str, seed: int, as_json: bool) -> None:
+def print_fit(fitted: Fit, seed: int, as_json: bool) -> None:
     """Print what a fit learned."""
     found = fitted.summary()
     if as_json:
-        echo_json({"model": model, "seed": seed, **found.as_dict()})
+        echo_json({"model": fitted.name, "seed": seed, **found.as_dict()})
     else:
         echo(found)
 
@@ -71,7 +71,7 @@ def predict(
       stochpref predict fit/ new_prices.csv --level 0.95 --out demand.csv
     """  # noqa: D301
     from stochpref.demand import menu_labels, prediction_rows  # noqa: PLC0415
-    from stochpref.models import HeterogeneousUtility, load_fit  # noqa: PLC0415
+    from stochpref.models import load_fit  # noqa: PLC0415
     from stochpref.readers.writing import write_rows  # noqa: PLC0415
 
     if spreadsheet and out is None:
@@ -81,7 +81,7 @@ def predict(
     fitted = load_fit(folder)
     menus = reading.menus(file, fitted.goods_)
     labels, bundles = menu_labels(menus), fitted.predict(menus)
-    demand = fitted.demand(menus, level=level) if isinstance(fitted, HeterogeneousUtility) else None
+    demand = fitted.demand(menus, level=level) if fitted.customers_differ else None
     if as_json:
         content = {"goods": list(menus.goods), "labels": list(labels), "bundles": bundles.tolist()}
         echo_json(content if demand is None else {**content, "demand": demand.as_dict()})

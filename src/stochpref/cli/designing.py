@@ -161,18 +161,19 @@ def _belief(goods: str, fit: Path | None, concentration: float | None) -> _Belie
         return _Belief(good_names(goods, "--goods"), None, 5.0 if concentration is None else concentration, None)
     import numpy as np  # noqa: PLC0415
 
-    from stochpref.models import CommonUtility, load_fit  # noqa: PLC0415
+    from stochpref.models import load_fit  # noqa: PLC0415
 
     fitted = load_fit(fit)
-    if isinstance(fitted, CommonUtility):
+    law = fitted.law
+    if law is None:
         raise InvalidArgument(
-            f"--fit must be a heterogeneous fit; {fit} holds one common utility, which has no spread to design for"
+            f"--fit must be a heterogeneous fit; {fit} is of model {fitted.name}, which has no spread to design for"
         )
     if goods and tuple(split(goods)) != tuple(fitted.goods_) and goods.strip() != str(len(fitted.goods_)):
         raise InvalidArgument(f"--goods differ from those of the fit, {listed(fitted.goods_)}; leave --goods out")
-    kappa = float(fitted.concentration_) if concentration is None else concentration
+    kappa = law.concentration if concentration is None else concentration
     money = float(np.median(fitted.observations_.budgets))
-    return _Belief(tuple(fitted.goods_), fitted.mean_direction_, kappa, float(f"{money:.4g}") if money > 0 else None)
+    return _Belief(tuple(fitted.goods_), law.mean_direction, kappa, float(f"{money:.4g}") if money > 0 else None)
 
 
 def _assumed(usual: float | None, n_goods: int) -> float | None:

@@ -33,7 +33,8 @@ from stochpref.errors import InvalidArgument, InvalidObservations, counted
 from stochpref.loading import load
 
 if TYPE_CHECKING:
-    from stochpref.models import CommonUtility, HeterogeneousUtility
+    from stochpref.models import CommonUtility
+    from stochpref.models.fit import Fit
 
 _CHECKPOINT = "checkpoint.npz"
 
@@ -145,7 +146,7 @@ def fit(
     with _located(file, locate_fn):
         fitted = _fit(estimator, data, out / _CHECKPOINT)
         _save(fitted, out, model, seed, words_of(context))
-    print_fit(fitted, model, seed, as_json)
+    print_fit(fitted, seed, as_json)
     if odd is not None:
         _write_odd(fitted, odd, searching.spreadsheet)
     code = _conclude(fitted, drawing.require_converged or searching.require_optimal)
@@ -181,7 +182,7 @@ def _fit(estimator: Any, data: Any, checkpoint: Path) -> Any:
     return estimator
 
 
-def _save(fitted: CommonUtility | HeterogeneousUtility, out: Path, model: str, seed: int, command: list[str]) -> None:
+def _save(fitted: Fit, out: Path, model: str, seed: int, command: list[str]) -> None:
     from stochpref.models.storage import model_in  # noqa: PLC0415
 
     former = model_in(out)
@@ -190,20 +191,14 @@ def _save(fitted: CommonUtility | HeterogeneousUtility, out: Path, model: str, s
     echo(f"wrote {out} (model {model}, seed {seed}, version {__version__}){replaced}", err=True)
 
 
-def _conclude(fitted: CommonUtility | HeterogeneousUtility, is_strict: bool) -> int:
+def _conclude(fitted: Fit, is_strict: bool) -> int:
     """Say what is left to say, and return the exit code."""
-    from stochpref.models import CommonUtility  # noqa: PLC0415
-
-    if isinstance(fitted, CommonUtility):
-        if fitted.is_optimal_:
-            return 0
-        bound = f"{fitted.n_consistent_:,} consistent, at most {fitted.upper_bound_:,}"
-        echo(f"not proven optimal: {bound}", err=True)
-        return 3 if is_strict else 0
+    if fitted.caveat:
+        echo(fitted.caveat, err=True)
     if fitted.status_ == "interrupted":
         echo("interrupted: what was drawn is saved; give the same command again to go on", err=True)
         return 130
-    return 3 if is_strict and not fitted.is_converged_ else 0
+    return 3 if is_strict and not fitted.is_settled else 0
 
 
 @contextmanager

@@ -1,7 +1,23 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Front doors, shaped like scikit-learn's: parameters in ``__init__``, work in ``fit``, learned values end in ``_``."""
+"""Front doors, shaped like scikit-learn's: parameters in ``__init__``, work in ``fit``, learned values end in ``_``.
 
-from stochpref.models.common import CommonUtility as CommonUtility
-from stochpref.models.heterogeneous import HeterogeneousUtility as HeterogeneousUtility
-from stochpref.models.loading import load_fit as load_fit
+A model is a file here and a line in `choices.MODELS`, by the name that the command line and saved fits call it; what
+every fit has is in `fit`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stochpref.choices import MODELS
+from stochpref.loading import exported
+
+if TYPE_CHECKING:
+    from stochpref.models.common import CommonUtility as CommonUtility
+    from stochpref.models.heterogeneous import HeterogeneousUtility as HeterogeneousUtility
+    from stochpref.models.loading import load_fit as load_fit
+
+
+def __getattr__(name: str) -> Any:
+    return exported({**MODELS, "": "models.loading:load_fit"}, name, __name__)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import beta
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,14 +28,17 @@ from stochpref.consensus.summary import CommonSummary
 from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.kinds import DEGENERATE
 from stochpref.loading import load
+from stochpref.market import OneCustomer
 from stochpref.mass.masses import exact_log_mass
-from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, reporting
+from stochpref.models.account import Account
+from stochpref.models.common_account import account_of
+from stochpref.models.fit import Fit, Wanted
+from stochpref.models.shared import check_observations, generator, reporting
 from stochpref.models.storage import SavedFit, restore_model, save_model
 from stochpref.models.values import array_in
-from stochpref.observations import Menus, Observations
+from stochpref.observations import Observations
 from stochpref.posterior.results import data_groups, observations_of
 from stochpref.regions import Regions, usable_rows
-from stochpref.scores import consistency
 from stochpref.stores.engines import connect, is_cluster
 from stochpref.stores.packing import data_hash
 
@@ -45,7 +48,7 @@ _EFFORT: Final = "consensus.solving:Effort"
 _ANNEALING: Final = "paper.annealing:Annealing"
 
 
-class CommonUtility(Estimator):
+class CommonUtility(Fit):
     """The utility that explains most observations, all customers but the odd ones sharing it.
 
     Parameters
@@ -86,6 +89,9 @@ class CommonUtility(Estimator):
     An odd customer may agree with the common utility by chance, so the share of odd observations is a low estimate of
     the share of odd customers.
     """
+
+    name: ClassVar[str] = "common"
+    customers_differ: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -194,22 +200,49 @@ class CommonUtility(Estimator):
         high = beta.ppf(0.975, most + 1, n_used - most) if most < n_used else 1.0
         self.corruption_interval_ = (float(low), float(high))
 
-    def predict(self, menus: Menus | Any, budgets: ArrayLike | None = None) -> Array:
-        """Return the bundles (T, n) that the utility buys, from menus or from prices and budgets.
+    @property
+    def best_utility(self) -> Array:
+        """The utility."""
+        return self.utility_
 
-        Parameters
-        ----------
-        menus : Menus, or prices: (T, n) or (n,) in the order of `goods_`, a data frame with a column for each good, a
-            dict or a Series; whatever has names is matched by name. A price of inf or NaN: not on offer.
-        """
+    @property
+    def wanted(self) -> Wanted:
+        """The utility and its range over 95 % of the utilities that explain as much."""
+        return Wanted(self.utility_, self.utility_interval_)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is proven that no utility explains more."""
+        return self.is_optimal_
+
+    @property
+    def caveat(self) -> str:  # type: ignore[override]
+        """That the optimum is not proven, where it is not."""
+        if self.is_optimal_:
+            return ""
+        return f"not proven optimal: {self.n_consistent_:,} consistent, at most {self.upper_bound_:,}"
+
+    @property
+    def explained(self) -> float:
+        """Share of the fitted observations that the utility explains, with the margin."""
+        return float(self.consistent_.mean())
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What the utility explains, what none exceeds, and the share of odd observations."""
+        return {
+            "n_consistent": float(self.n_consistent_), "upper_bound": float(self.upper_bound_),
+            "corruption": self.corruption_, "is_optimal": float(self.is_optimal_),
+        }  # fmt: skip
+
+    def market(self, n_customers: int | None = None, n_draws: int = 1, n_menus: int = 1) -> OneCustomer:  # noqa: ARG002
+        """Return the one customer that all but the odd ones are, whatever the numbers asked for."""
         check_is_fitted(self)
-        return predict_bundles(self.utility_, self.goods_, menus, budgets)
+        return OneCustomer(self.goods_, self.utility_)
 
     def score(self, observations: Observations, y: None = None) -> float:  # noqa: ARG002
         """Return the share of observations whose bundle is the unique optimum, ties counted as misses."""
-        check_is_fitted(self)
-        check_observations(observations)
-        return consistency(self.utility_, observations.over(self.goods_))
+        return self.consistency(observations)
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) the log-probability of each observation; -inf for degenerate ones.
@@ -217,9 +250,7 @@ class CommonUtility(Estimator):
         A customer is odd with the share of odd observations, (odd + 1)/(T + 2) so that it is never 0 or 1, and has a
         utility from anywhere on the sphere then; the others buy the optimum of the common utility.
         """
-        check_is_fitted(self)
-        check_observations(observations)
-        regions = Regions.of(observations.over(self.goods_))
+        regions = Regions.of(self._own(observations))
         n_used = self.n_observations_ - self.n_dropped_
         odd = (n_used - self.n_consistent_ + 1) / (n_used + 2)
         anywhere = exact_log_mass(regions, np.zeros(len(self.goods_))).log_mass + np.log(odd)
@@ -235,9 +266,7 @@ class CommonUtility(Estimator):
         """
         check_is_fitted(self)
         fitted = self.observations_
-        data = fitted if observations is None else observations
-        check_observations(data)
-        data = data.over(self.goods_)
+        data = fitted if observations is None else self._own(observations)
         if not isinstance(t, int | np.integer) or not -len(data) <= t < len(data):
             raise InvalidArgument(f"t must be a whole number between 0 and {len(data) - 1}; received {t!r}")
         t = int(t) % len(data)
@@ -281,6 +310,12 @@ class CommonUtility(Estimator):
             odd=odd,
             steps=self.steps_,
         )
+
+    def account(self) -> Account:
+        """Return what the fit says of itself, for people."""
+        has_customers = self.observations_.customers is not None
+        odd = np.flatnonzero(~self.consistent_).tolist()
+        return account_of(self.summary(), odd, self.explain, has_customers=has_customers)
 
     def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
         """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""

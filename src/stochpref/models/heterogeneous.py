@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,28 +18,23 @@ from sklearn.utils.validation import check_is_fitted
 from stochpref import __version__
 from stochpref.checks import check_choice, check_count, check_rng
 from stochpref.choices import SAMPLERS
-from stochpref.demand import (
-    N_SCRAMBLES,
-    Demand,
-    Elasticities,
-    Market,
-    expected_demand,
-    make_crowd,
-    price_elasticities,
-)
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.laws import VonMisesFisher
 from stochpref.loading import load
-from stochpref.mass.masses import exact_log_mass
+from stochpref.market import LawMarket, make_crowds
+from stochpref.models.account import Account
+from stochpref.models.fit import Fit, Wanted
+from stochpref.models.posterior_account import account_of
 from stochpref.models.settings import as_setting
-from stochpref.models.shared import Estimator, check_observations, generator, predict_bundles, progress
+from stochpref.models.shared import generator, progress
 from stochpref.models.storage import SavedFit, restore_model, save_model
 from stochpref.models.values import array_in
-from stochpref.observations import Menus, Observations
+from stochpref.observations import Observations
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import Choice, choose_sampler
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities
 from stochpref.posterior.diagnostics import Diagnostics
+from stochpref.posterior.predictive import add_log_likelihood, log_predictive
 from stochpref.posterior.prior import Prior, PriorFn
 from stochpref.posterior.results import (
     MAX_LIKELIHOOD_DRAWS,
@@ -57,10 +52,8 @@ from stochpref.posterior.summary import (
     make_rows,
 )
 from stochpref.posterior.target import Target
-from stochpref.readers.by_name import as_menus
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions, usable_rows
-from stochpref.rows import places_of
 from stochpref.stores.opening import open_store
 
 if TYPE_CHECKING:
@@ -68,12 +61,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+_N_CROWDS: Final = 8
 _PURCHASES: Final = 2e7  # simulated for a call of `demand`, shared out over draws and menus
 _CUSTOMER_DRAWS: Final = 100
 _METROPOLIS: Final = "paper.metropolis:MetropolisOptions"
 
 
-class HeterogeneousUtility(Estimator):
+class HeterogeneousUtility(Fit):
     """The posterior of the von Mises–Fisher law of customers' utilities, exact likelihood, uniform prior.
 
     Parameters
@@ -121,6 +115,9 @@ class HeterogeneousUtility(Estimator):
 
     Ctrl-C ends the current step and returns what has been drawn; a second one breaks off. SIGTERM does as the first.
     """
+
+    name: ClassVar[str] = "heterogeneous"
+    reads_folders: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -257,9 +254,47 @@ class HeterogeneousUtility(Estimator):
         if not self.is_identified_:
             warnings.warn("; ".join(self._identification), NotIdentified, stacklevel=3)
 
+    @property
+    def best_utility(self) -> Array:
+        """The posterior mean of the direction, normalised."""
+        return self.mean_direction_
+
+    @property
+    def directions(self) -> Array:
+        """All posterior draws of the mean direction."""
+        draws = group(self.posterior_, "posterior")["mean_direction"].values
+        flat: Array = draws.reshape(-1, draws.shape[2])
+        return flat
+
+    @property
+    def wanted(self) -> Wanted:
+        """The posterior of the mean direction, with 90 % intervals."""
+        rows = self._rows["mean_direction"]
+        return Wanted(np.array([row.mean for row in rows]), np.array([(row.lower, row.upper) for row in rows]))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the draws have converged."""
+        return self.is_converged_
+
+    @property
+    def law(self) -> VonMisesFisher:
+        """The law at the posterior means."""
+        return VonMisesFisher(self.mean_direction_, self.concentration_)
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The concentration and its interval, and how far to trust the draws."""
+        (kappa,) = self._rows["concentration"]
+        return {
+            "concentration": kappa.mean, "concentration_lower": kappa.lower, "concentration_upper": kappa.upper,
+            "r_hat": self.diagnostics_.worst_r_hat, "n_effective": self.diagnostics_.fewest_effective,
+            "is_converged": float(self.is_converged_), "is_identified": float(self.is_identified_),
+        }  # fmt: skip
+
     def predict(
         self,
-        menus: Menus | Any,
+        menus: Any,
         budgets: ArrayLike | None = None,
         *,
         draw: bool = False,
@@ -269,97 +304,36 @@ class HeterogeneousUtility(Estimator):
 
         Parameters
         ----------
-        menus : Menus, or prices: (T, n) or (n,) in the order of `goods_`, a data frame with a column for each good, a
-            dict or a Series; whatever has names is matched by name. A price of inf or NaN: not on offer.
+        menus, budgets : as in `demand`.
         draw : predict from one posterior draw instead, as the paper does; `rng` picks it.
         """
+        if not draw:
+            return super().predict(menus, budgets)
         check_is_fitted(self)
-        direction = self.mean_direction_
-        if draw:
-            if rng is None:
-                raise InvalidArgument("a draw is picked at random; pass rng=numpy.random.default_rng(seed)")
-            draws = group(self.posterior_, "posterior")["mean_direction"].values
-            direction = draws.reshape(-1, draws.shape[2])[check_rng(rng).integers(draws.shape[0] * draws.shape[1])]
-        return predict_bundles(direction, self.goods_, menus, budgets)
+        if rng is None:
+            raise InvalidArgument("a draw is picked at random; pass rng=numpy.random.default_rng(seed)")
+        draws = self.directions
+        return self._bought(draws[check_rng(rng).integers(len(draws))], menus, budgets)
 
-    def demand(
-        self,
-        menus: Menus | Any,
-        budgets: ArrayLike | None = None,
-        *,
-        level: float = 0.9,
-        n_customers: int | None = None,
-        n_draws: int = MAX_LIKELIHOOD_DRAWS,
-    ) -> Demand:
-        """Return expected purchases, over customers and over the posterior, with intervals.
-
-        Parameters
-        ----------
-        menus : Menus, or prices: (T, n) or (n,) in the order of `goods_`, a data frame with a column for each good, a
-            dict or a Series; whatever has names is matched by name. A price of inf or NaN: not on offer.
-        level : of the intervals.
-        n_customers : simulated for each posterior draw; None for 512 to 8192, fewer for many menus.
-        n_draws : of the posterior, at most, evenly spaced.
-        """
-        faced, columns = self._facing(menus, budgets)
-        return expected_demand(self.market(n_customers, n_draws, len(faced)), columns, faced, level)
-
-    def elasticities(
-        self,
-        menus: Menus | Any,
-        budgets: ArrayLike | None = None,
-        *,
-        goods: Sequence[str] | None = None,
-        level: float = 0.9,
-        n_customers: int | None = None,
-        n_draws: int = MAX_LIKELIHOOD_DRAWS,
-    ) -> Elasticities:
-        """Return own- and cross-price elasticities of expected purchases at one menu, with intervals.
-
-        Parameters
-        ----------
-        goods : those to report, all on the menu if None; the others keep their place and price.
-        menus, budgets, level, n_customers, n_draws : as in `demand`.
-        """
-        faced, columns = self._facing(menus, budgets)
-        names = faced.goods if goods is None else tuple(goods)
-        shown = places_of(names, faced.goods)
-        return price_elasticities(self.market(n_customers, n_draws, 2 * len(shown)), columns, faced, shown, level)
-
-    def _facing(self, menus: Menus | Any, budgets: ArrayLike | None) -> tuple[Menus, NDArray[np.int64]]:
+    def market(
+        self, n_customers: int | None = None, n_draws: int = MAX_LIKELIHOOD_DRAWS, n_menus: int = 1
+    ) -> LawMarket:
+        """Return the laws and customers that `demand` asks; customers depend on the fit's seed only."""
         check_is_fitted(self)
-        faced, shape = as_menus(menus, budgets, self.goods_)
-        if len(shape) > 1:
-            raise InvalidArgument(f"prices must be (n,) or (T, n); received {len(shape) + 1} dimensions; ask in parts")
-        return faced, places_of(faced.goods, self.goods_)
-
-    def market(self, n_customers: int | None, n_draws: int, n_menus: int = 1) -> Market:
-        """Return the posterior draws and customers that `demand` asks; customers depend on the fit's seed only.
-
-        Parameters
-        ----------
-        n_customers, n_draws : as in `demand`.
-        n_menus : that they will face, which bounds the customers if n_customers is None.
-        """
-        check_is_fitted(self)
-        asked = {"n_draws": n_draws} | ({} if n_customers is None else {"n_customers": n_customers})
-        for name, value in asked.items():
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InvalidArgument(f"{name} must be a whole number from 1; received {value!r}")
         directions, concentrations = self._flat_draws(n_draws)
         if n_customers is None:
             n_customers = int(np.clip(_PURCHASES / (len(concentrations) * n_menus), 512, 8192))
-        size = 2 ** max(round(math.log2(max(n_customers / N_SCRAMBLES, 1))), 0)
+        size = 2 ** max(round(math.log2(max(n_customers / _N_CROWDS, 1))), 0)
         rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 1])
-        crowds = tuple(make_crowd(self.mean_direction_, size, rng=rng) for _ in range(N_SCRAMBLES))
-        return Market(directions, concentrations, crowds)
+        crowd = make_crowds(self.mean_direction_, size, _N_CROWDS, rng=rng)
+        return LawMarket(self.goods_, directions, concentrations, crowd, _N_CROWDS)
 
     def _flat_draws(self, most: int) -> tuple[Array, Array]:
         draws, _ = thinned(self.posterior_, most)
         return draws["mean_direction"].reshape(-1, len(self.goods_)), draws["concentration"].ravel()
 
     @property
-    def observations_(self) -> Observations:
+    def observations_(self) -> Observations:  # type: ignore[override]
         """The observations fitted."""
         return observations_of(self.posterior_)
 
@@ -368,7 +342,8 @@ class HeterogeneousUtility(Estimator):
 
         The fitted observations are taken if none are given.
         """
-        data = self._data(observations)
+        check_is_fitted(self)
+        data = self.observations_ if observations is None else self._own(observations)
         regions = Regions.of(data)
         rows = usable_rows(regions, "drop")
         directions, concentrations = self._flat_draws(_CUSTOMER_DRAWS)
@@ -381,17 +356,8 @@ class HeterogeneousUtility(Estimator):
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) the log posterior predictive probability of each observation; -inf for degenerate ones."""
-        data = self._data(observations)
-        directions, concentrations = self._flat_draws(MAX_LIKELIHOOD_DRAWS)
-        regions = Regions.of(data)
-        total = np.full(len(data), -np.inf)
-        for direction, kappa in zip(directions, concentrations, strict=True):
-            total = np.logaddexp(total, exact_log_mass(regions, kappa * direction).log_mass)
-        return total - math.log(len(concentrations))
-
-    def score(self, observations: Observations, y: None = None) -> float:  # noqa: ARG002
-        """Return the mean log posterior predictive probability of observations."""
-        return float(np.mean(self.log_likelihood(observations)))
+        regions = Regions.of(self._own(observations))
+        return log_predictive(regions, *self._flat_draws(MAX_LIKELIHOOD_DRAWS))
 
     def loo(self) -> Any:
         """Return arviz's leave-one-out estimate of the log predictive score, pointwise, with Pareto k of each.
@@ -402,34 +368,18 @@ class HeterogeneousUtility(Estimator):
         from arviz_stats import loo  # noqa: PLC0415
 
         if "log_likelihood" not in self.posterior_.children:
-            self._add_log_likelihood()
+            add_log_likelihood(self.posterior_, Regions.of(self.observations_))
         return loo(self.posterior_, var_name="bundles", pointwise=True)
 
-    def _add_log_likelihood(self) -> None:
-        import xarray as xr  # noqa: PLC0415
+    def leave_one_out(self) -> Array:
+        """Return (T,) the log-probability of each fitted observation given the others."""
+        return np.asarray(self.loo().elpd_i.values, np.float64).ravel()
 
-        draws, every = thinned(self.posterior_, MAX_LIKELIHOOD_DRAWS)
-        directions, concentrations = draws["mean_direction"], draws["concentration"]
-        regions = Regions.of(self._data(None))
-        rows = usable_rows(regions, "drop")
-        values = np.empty((*concentrations.shape, rows.size))
-        for place in np.ndindex(*concentrations.shape):
-            values[place] = exact_log_mass(regions[rows], concentrations[place] * directions[place]).log_mass
+    def account(self) -> Account:
+        """Return what the posterior says of itself, for people."""
         posterior = group(self.posterior_, "posterior")
-        coords = {
-            "chain": posterior["chain"].values, "draw": posterior["draw"].values[every], "observation": rows,
-        }  # fmt: skip
-        self.posterior_["log_likelihood"] = xr.DataTree(
-            xr.Dataset({"bundles": (("chain", "draw", "observation"), values)}, coords=coords)
-        )
-
-    def _data(self, observations: Observations | None) -> Observations:
-        """Return observations in the order of the fit's goods; the fitted ones if none are given."""
-        check_is_fitted(self)
-        if observations is None:
-            return self.observations_
-        check_observations(observations)
-        return observations.over(self.goods_)
+        draws = {name: posterior[name].values for name in ("mean_direction", "concentration")}
+        return account_of(self.summary(), self.diagnostics_, self.goods_, self.seconds_, draws)
 
     def summary(self) -> HeterogeneousSummary:
         """Return what was learned and how far to trust it, printable."""

@@ -6,19 +6,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stochpref.choices import MODELS
 from stochpref.errors import InvalidArgument, UnreadableData, shown
 from stochpref.loading import load
+from stochpref.models.fit import Fit
 from stochpref.models.storage import read_fit
 
-if TYPE_CHECKING:
-    from stochpref.models.common import CommonUtility
-    from stochpref.models.heterogeneous import HeterogeneousUtility
 
-
-def load_fit(folder: str | Path) -> CommonUtility | HeterogeneousUtility:
+def load_fit(folder: str | Path) -> Fit:
     """Return the model that `save` wrote to a folder; it predicts, scores and summarises as before.
 
     Parameters
@@ -36,7 +32,7 @@ def load_fit(folder: str | Path) -> CommonUtility | HeterogeneousUtility:
         if saved.model not in MODELS:
             known = " or ".join(MODELS)
             raise UnreadableData(f"{folder}: a fit must be of model {known}; found {shown(repr(saved.model), 60)}")
-        model: CommonUtility | HeterogeneousUtility = load(MODELS[saved.model]).restore(saved)
+        model: Fit = load(MODELS[saved.model]).restore(saved)
     except UnreadableData:
         raise
     except Exception as error:  # whatever else comes of values that no fit has

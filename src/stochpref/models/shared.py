@@ -1,38 +1,18 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""What both models need at their doors: checked observations, goods in order, a generator, progress."""
+"""What models need at their doors: checked observations, a generator, progress."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
 from stochpref.checks import is_count
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Observations
 from stochpref.problems import check_handled
-from stochpref.problems.divisible import choose
-from stochpref.readers.by_name import as_menus
-from stochpref.rows import places_of
-
-Array = NDArray[np.float64]
-
-
-class Estimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator with an engine, which clones share: the client of a cluster cannot be copied."""
-
-    engine: Any
-
-    def __sklearn_clone__(self) -> Self:
-        bare = copy.copy(self)
-        bare.engine = "cpu"
-        return BaseEstimator.__sklearn_clone__(bare).set_params(engine=self.engine)
 
 
 def check_observations(observations: object) -> None:
@@ -56,14 +36,6 @@ def generator(random_state: int | np.random.Generator | None) -> tuple[np.random
             f"random_state must be None, a whole number from 0 or a numpy Generator; received {random_state!r}"
         )
     return np.random.default_rng(int(random_state)), int(random_state)
-
-
-def predict_bundles(utility: Array, known: tuple[str, ...], menus: Any, budgets: ArrayLike | None) -> Array:
-    """Return the bundles a utility over known goods buys from menus, or from prices and budgets, matched by name."""
-    faced, shape = as_menus(menus, budgets, known)
-    own = utility[places_of(faced.goods, known)]
-    bundles = choose(own, faced.prices, faced.budgets, caps=faced.caps)
-    return bundles.reshape(*shape, faced.n_goods)
 
 
 @contextmanager

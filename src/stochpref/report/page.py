@@ -12,14 +12,15 @@ from pathlib import Path
 from stochpref import __version__
 from stochpref.errors import InvalidArgument, counted
 from stochpref.files import made, replacing
-from stochpref.models import CommonUtility, HeterogeneousUtility
-from stochpref.report.findings import read_posterior, read_utility
-from stochpref.report.pictures import common_pictures, posterior_pictures, utility_pictures
+from stochpref.models.account import shorten
+from stochpref.models.fit import Fit
+from stochpref.report.findings import reading_of
+from stochpref.report.pictures import drawn, pictures_of
 from stochpref.report.whatif import as_payload
-from stochpref.report.words import N_ROWS, posterior_content, safe_json, shared_content, shorten, utility_content
+from stochpref.report.words import N_ROWS, content_of, safe_json
 
 
-def write_report(model: HeterogeneousUtility | CommonUtility, path: str | Path, *, title: str | None = None) -> Path:
+def write_report(model: Fit, path: str | Path, *, title: str | None = None) -> Path:
     """Write a fit as one HTML page that opens from disk, with no network; return its path.
 
     The page has the verdict, the data, what customers want, whether to trust the fit, a predictive check, demand and
@@ -33,12 +34,12 @@ def write_report(model: HeterogeneousUtility | CommonUtility, path: str | Path, 
 
     Raises
     ------
-    InvalidArgument : the model is neither of the two, or not fitted.
+    InvalidArgument : the model is none of ours, or not fitted.
     """
-    if not isinstance(model, HeterogeneousUtility | CommonUtility) or not hasattr(model, "goods_"):
+    if not isinstance(model, Fit) or not hasattr(model, "goods_"):
         raise InvalidArgument(
-            f"model must be a fitted HeterogeneousUtility or CommonUtility; received {type(model).__name__}"
-            f"{' not fitted' if isinstance(model, HeterogeneousUtility | CommonUtility) else ''}; call fit first"
+            f"model must be a fitted model of stochpref; received {type(model).__name__}"
+            f"{' not fitted' if isinstance(model, Fit) else ''}; call fit first"
         )
     target = Path(path)
     with made(target.parent), replacing(target) as stream:
@@ -46,34 +47,28 @@ def write_report(model: HeterogeneousUtility | CommonUtility, path: str | Path, 
     return target
 
 
-def render(model: HeterogeneousUtility | CommonUtility, title: str | None = None) -> str:
+def render(model: Fit, title: str | None = None) -> str:
     """Return the page."""
     import jinja2  # noqa: PLC0415
 
-    if isinstance(model, HeterogeneousUtility):
-        reading = read_posterior(model)
-        words = posterior_content(model, reading)
-        pictures = common_pictures(reading) | posterior_pictures(model, reading)
-    else:
-        reading = read_utility(model)
-        words = utility_content(model, reading)
-        pictures = common_pictures(reading) | utility_pictures(model, reading)
+    reading, account = reading_of(model), model.account()
     names, count = [shorten(name) for name in model.goods_], len(reading.observations)
-    payload = as_payload(reading.asked) | {"goods": names}
+    payload = as_payload(reading.market, reading.menu) | {"goods": names}
     script = _text("page.js")
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters |= {"drawn": drawn, "with_commands": _with_commands}
     # A policy beside the escaping: the browser runs this script and no other, and loads nothing from anywhere.
     fingerprint = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.from_string(_text("page.html")).render(
-        **shared_content(reading, model),
-        **words,
+        **content_of(model, account, reading),
+        account=account,
         title=title
         or f"What {counted(count, 'purchase')} {'says' if count == 1 else 'say'} about {counted(len(names), 'good')}",
         counted=counted,
-        is_posterior=isinstance(model, HeterogeneousUtility),
-        pictures=pictures,
+        customers_differ=model.customers_differ,
+        pictures=pictures_of(model, reading),
         curve_names=[names[curve.good] for curve in reading.curves],
         payload=payload,
         data=safe_json(payload),
@@ -84,6 +79,14 @@ def render(model: HeterogeneousUtility | CommonUtility, title: str | None = None
         check=reading.check,
         version=__version__,
     )
+
+
+def _with_commands(text: str) -> str:
+    """Return a text as HTML, with what stands between backticks as a command."""
+    from markupsafe import Markup, escape  # noqa: PLC0415
+
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(Markup("<code>{}</code>").format(part) if k % 2 else part for k, part in enumerate(parts))
 
 
 def _text(name: str) -> str:

@@ -8,15 +8,15 @@ import base64
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochpref import plots
-from stochpref.models import CommonUtility, HeterogeneousUtility
-from stochpref.posterior.results import group
+from stochpref.models.account import Sketch
+from stochpref.models.fit import Fit
 from stochpref.regions import Regions, usable_rows
 from stochpref.report.findings import Curve, Reading
 
@@ -67,14 +67,20 @@ def _as_uri(figure: Figure) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
 
 
-def common_pictures(reading: Reading) -> dict[str, Any]:
-    """Return the pictures that both models have."""
+def drawn(sketches: Iterable[Sketch]) -> list[Picture]:
+    """Return the pictures of an account."""
+    return [picture(one.draw, one.alt, one.caption, size=one.size) for one in sketches]
+
+
+def pictures_of(model: Fit, reading: Reading) -> dict[str, Any]:
+    """Return the pictures that all fits have; the sphere of tastes is that of two or three goods."""
     top = reading.order[:N_RANKED]
     names = [reading.observations.goods[i] for i in top]
     tall = 0.9 + 0.235 * len(top)
     check = reading.check
     offered = [i for i in top if np.isfinite(check.share[i])]
     ranked = _some(len(top), reading, "wanted")
+    has_intervals = bool(np.any(reading.elasticities.lower < reading.elasticities.upper))
     return {
         "wanted": picture(
             lambda ax: plots.intervals(names, reading.wanted[top], *_ends(reading.wanted_range, top), ax,
@@ -104,57 +110,16 @@ def common_pictures(reading: Reading) -> dict[str, Any]:
             lambda ax: plots.elasticities(reading.elasticities, ax),
             "Heat map of price elasticities",
             "Change of the demand in the row, in %, for 1 % on the price in the column."
-            + (" A star: the interval excludes zero." if np.isfinite(reading.elasticities.lower).any() else "")
+            + (" A star: the interval excludes zero." if has_intervals else "")
             + _some(len(reading.elasticities.goods), reading, "bought"),
             size=_square(len(reading.elasticities.goods)),
         ) if reading.elasticities.goods else None,
+        "sphere": _sphere(reading, model.best_utility, model.directions),
     }  # fmt: skip
 
 
-def posterior_pictures(model: HeterogeneousUtility, reading: Reading) -> dict[str, Any]:
-    """Return the pictures of a posterior: alikeness, ranks, and the sphere of two or three goods."""
-    posterior = group(model.posterior_, "posterior")
-    directions, concentration = posterior["mean_direction"].values, posterior["concentration"].values
-    pictures: dict[str, Any] = {
-        "alikeness": picture(
-            lambda ax: plots.alikeness(len(model.goods_), concentration, ax),
-            "Distribution of the angle between a customer's utility and the average one",
-            "How far single customers are from the average; dotted, customers who have nothing in common.",
-            size=(4.6, 2.7),
-        ),
-        "ranks": [],
-    }
-    if model.diagnostics_.pareto_k is None and concentration.shape[1] > 1:
-        worst = np.argsort(-np.nan_to_num(model.diagnostics_.of("mean_direction").r_hat), kind="stable")[:2]
-        shown = [("concentration", concentration)] + [(model.goods_[i], directions[:, :, i]) for i in worst]
-        pictures["ranks"] = [
-            picture(
-                lambda ax, values=values, name=name: plots.ranks(values, ax, name=name),
-                f"Rank plot of {plots.label(name)}", "", size=(3.4, 2.3),
-            )
-            for name, values in shown
-        ]  # fmt: skip
-    flat = directions.reshape(-1, directions.shape[2])
-    dots = flat[:: max(len(flat) // _DOTS, 1)]
-    pictures["sphere"] = _sphere(reading, model.mean_direction_, dots, flat)
-    return pictures
-
-
-def utility_pictures(model: CommonUtility, reading: Reading) -> dict[str, Any]:
-    """Return the pictures of a common utility: the certificate, and the sphere of two or three goods."""
-    n_used = model.n_observations_ - model.n_dropped_
-    one = model.utility_[None]
-    return {
-        "certificate": picture(
-            lambda ax: plots.certificate(model.n_consistent_, model.upper_bound_, n_used, ax),
-            "Observations explained, undecided, and odd, at least, whatever the utility", "", size=(6.4, 1.5),
-        ),
-        "sphere": _sphere(reading, model.utility_, one, one),
-    }  # fmt: skip
-
-
-def _sphere(reading: Reading, centre: Array, dots: Array, draws: Array) -> Picture | None:
-    data = reading.observations
+def _sphere(reading: Reading, centre: Array, draws: Array) -> Picture | None:
+    data, dots = reading.observations, draws[:: max(len(draws) // _DOTS, 1)]
     if data.n_goods not in (2, 3):
         return None
     regions = Regions.of(data)

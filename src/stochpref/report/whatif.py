@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The customers behind the what-if of the page, and what they answer.
 
-The page holds the posterior draws and customers of `HeterogeneousUtility.demand` itself: mean directions, angles and
-tangents in double precision, from which it makes the same utilities and buys by the same rule. `answer` is that
-computation on this side, by `choose`; both equal ``model.demand(menu, n_customers=…, n_draws=…)`` up to rounding.
+The page holds the customers that a fit's `demand` asks, as arrays in double precision from which its script makes the
+same utilities and buys by the same rule. `answer` is that computation on this side, by `choose`; both equal
+``model.demand(menu, n_customers=…, n_draws=…)`` up to rounding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.demand import Crowd, Market, angles_at, turned
+from stochpref.demand import tails_of
+from stochpref.market import Market
 from stochpref.observations import Menus, Observations
 from stochpref.problems.divisible import choose
 
@@ -28,21 +29,7 @@ _MOST: Final = 6e6  # utilities of customers and goods that a page can ask at on
 _NOTHING: Final = 1e-12  # of the budget: money left by rounding buys nothing that counts
 N_BASKETS: Final = 8
 LEVEL: Final = 0.9
-
-
-class WhatIf(NamedTuple):
-    """A menu to start from, and who is asked.
-
-    menu : one menu; inf where a good was never on offer.
-    mean_direction : (draws, n).
-    crowd : the customers that all draws share.
-    angle : (draws, customers) between a customer's utility and the mean direction.
-    """
-
-    menu: Menus
-    mean_direction: Array
-    crowd: Crowd
-    angle: Array
+_TAILS: Final = tails_of(LEVEL)
 
 
 class Answer(NamedTuple):
@@ -81,38 +68,21 @@ def typical_menu(observations: Observations) -> Menus:
     return Menus(prices[None], [budget], goods=observations.goods, caps=np.median(observations.caps, axis=0))
 
 
-def of_posterior(market: Market, menu: Menus) -> WhatIf:
-    """Return the what-if of a posterior: all crowds of a market as one."""
-    crowd = Crowd(
-        market.crowds[0].centre,
-        np.concatenate([crowd.quantile for crowd in market.crowds]),
-        np.concatenate([crowd.tangent for crowd in market.crowds]),
-    )
-    n = menu.n_goods
-    angle = np.array([angles_at(crowd.quantile, n, float(kappa)) for kappa in market.concentration])
-    return WhatIf(menu, market.mean_direction, crowd, angle)
-
-
-def of_utility(utility: Array, menu: Menus) -> WhatIf:
-    """Return the what-if of one common utility: a single customer, who is at no angle to it."""
-    return WhatIf(menu, utility[None], Crowd(utility, np.zeros(1), np.zeros((1, utility.size))), np.zeros((1, 1)))
-
-
-def answer(asked: WhatIf, prices: Array, budget: float) -> Answer:
-    """Return what the customers buy at prices (n,), inf where a good is withdrawn, and a budget."""
-    n_draws, n_customers = asked.angle.shape
+def answer(market: Market, menu: Menus) -> Answer:
+    """Return what the customers buy from one menu of all goods."""
+    prices, budget = menu.prices[0], float(menu.budgets[0])
+    n_draws, n_customers = market.n_draws, market.n_customers
     demand, buyers = np.empty((n_draws, prices.size)), np.zeros(prices.size)
     baskets: Counter[bytes] = Counter()
     costs = np.where(np.isfinite(prices), prices, 0.0)
     for s in range(n_draws):
-        utilities = turned(asked.crowd, asked.mean_direction[s], asked.angle[s])
-        bundles = choose(utilities, prices, budget, caps=asked.menu.caps[0])
+        bundles = choose(market.utilities(s), prices, budget, caps=menu.caps[0])
         demand[s] = bundles.mean(axis=0)
         is_bought = bundles * costs > _NOTHING * budget
         buyers += is_bought.sum(axis=0)
         baskets.update(row.tobytes() for row in np.packbits(is_bought, axis=1))
     count = n_draws * n_customers
-    lower, upper = np.quantile(demand, _tails(), axis=0)
+    lower, upper = np.quantile(demand, _TAILS, axis=0)
     return Answer(
         mean=demand.mean(axis=0),
         lower=lower,
@@ -124,9 +94,8 @@ def answer(asked: WhatIf, prices: Array, budget: float) -> Answer:
     )
 
 
-def as_payload(asked: WhatIf) -> dict[str, Any]:
+def as_payload(market: Market, menu: Menus) -> dict[str, Any]:
     """Return what the page's script needs, as JSON holds it; arrays as base64 of little-endian doubles."""
-    menu = asked.menu
     known = menu.prices[0][np.isfinite(menu.prices[0])]
     asking = np.where(np.isfinite(menu.prices[0]), menu.prices[0], _rounded(np.median(known)) if known.size else 1.0)
     caps = menu.caps[0]
@@ -135,14 +104,11 @@ def as_payload(asked: WhatIf) -> dict[str, Any]:
         "offered": np.isfinite(menu.prices[0]).tolist(),
         "caps": [float(cap) if np.isfinite(cap) else None for cap in caps],
         "budget": float(menu.budgets[0]),
-        "tails": list(_tails()),
-        "draws": asked.angle.shape[0],
-        "customers": asked.angle.shape[1],
+        "tails": list(_TAILS),
+        "draws": market.n_draws,
+        "customers": market.n_customers,
         "baskets": N_BASKETS,
-        "centre": _packed(asked.crowd.centre),
-        "directions": _packed(asked.mean_direction),
-        "tangents": _packed(asked.crowd.tangent),
-        "angles": _packed(asked.angle),
+        **{name: _packed(values) for name, values in market.page_arrays().items()},
     }
 
 
@@ -150,12 +116,8 @@ def _packed(values: Array) -> str:
     return base64.b64encode(np.ascontiguousarray(values, "<f8").tobytes()).decode()
 
 
-def _tails() -> tuple[float, float]:
-    return 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
-
-
 def _with_interval(values: Array) -> tuple[float, float, float]:
-    lower, upper = np.quantile(values, _tails())
+    lower, upper = np.quantile(values, _TAILS)
     return float(values.mean()), float(lower), float(upper)
 
 

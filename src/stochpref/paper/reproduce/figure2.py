@@ -43,7 +43,7 @@ N_GOODS, TRUE_CONCENTRATION, BOUNDS = 5, 5.0, (1.0, 10.0)
 _N_BOOTSTRAP = 500
 
 
-class Market(NamedTuple):
+class AllPurchases(NamedTuple):
     """Menus and everything that can be bought from them.
 
     points : (k, 2n + 1) bundle, prices and budget of each purchase.
@@ -82,7 +82,7 @@ class Separation(NamedTuple):
     sampled_baseline: float
 
 
-def make_market(law: str, n_menus: int, *, rng: np.random.Generator) -> Market:
+def all_purchases(law: str, n_menus: int, *, rng: np.random.Generator) -> AllPurchases:
     """Return sampled menus of a law, or all five of law (iii), with every purchase some utility makes."""
     is_complete = law == "fixed"
     menus = (
@@ -95,7 +95,7 @@ def make_market(law: str, n_menus: int, *, rng: np.random.Generator) -> Market:
     budgets = np.concatenate([part.budgets for part in parts])
     regions = Regions.of(Observations(prices, budgets, bundles))
     menu = np.repeat(np.arange(len(menus)), [len(part) for part in parts])
-    return Market(np.column_stack([bundles, prices, budgets]), regions, menu, len(menus), is_complete)
+    return AllPurchases(np.column_stack([bundles, prices, budgets]), regions, menu, len(menus), is_complete)
 
 
 def make_parameters(mu: Array, n_each: int, *, rng: np.random.Generator) -> tuple[NDArray[np.str_], Array, Array]:
@@ -118,18 +118,18 @@ def make_parameters(mu: Array, n_each: int, *, rng: np.random.Generator) -> tupl
     return kinds, directions, np.concatenate([np.full(n_each, TRUE_CONCENTRATION), spread, drawn])
 
 
-def _probabilities(market: Market, mu: Array, kappa: float) -> Array:
+def _probabilities(purchases: AllPurchases, mu: Array, kappa: float) -> Array:
     """Return (k,) the probability of each purchase given its menu."""
-    mass = np.exp(exact_log_mass(market.regions, kappa * mu, tolerance=1e-8).log_mass)
-    return mass / np.bincount(market.menu, mass)[market.menu]
+    mass = np.exp(exact_log_mass(purchases.regions, kappa * mu, tolerance=1e-8).log_mass)
+    return mass / np.bincount(purchases.menu, mass)[purchases.menu]
 
 
-def _bounds_by_menu(market: Market, p: Array, q: Array) -> tuple[Array, Array]:
+def _bounds_by_menu(purchases: AllPurchases, p: Array, q: Array) -> tuple[Array, Array]:
     """Return, for each menu, the distance between purchases (m,) and the difference of mean purchases (m, n)."""
-    bundles = market.points[:, :N_GOODS]
-    apart, shift = np.empty(market.n_menus), np.empty((market.n_menus, N_GOODS))
-    for t in range(market.n_menus):
-        own = market.menu == t
+    bundles = purchases.points[:, :N_GOODS]
+    apart, shift = np.empty(purchases.n_menus), np.empty((purchases.n_menus, N_GOODS))
+    for t in range(purchases.n_menus):
+        own = purchases.menu == t
         apart[t] = wasserstein(bundles[own], p[own], q[own])
         shift[t] = (p[own] - q[own]) @ bundles[own]
     return apart, shift
@@ -148,20 +148,20 @@ def _sampled_distance(law: str, mu: Array, size: int, *, rng: np.random.Generato
 def compute(law: str, mu: Array, *, n_menus: int, n_each: int, rng: np.random.Generator) -> Separation:
     """Return both bounds on W for a spread of parameters under one law of menus."""
     streams = rng.spawn(4)
-    market = make_market(law, n_menus, rng=streams[0])
+    purchases = all_purchases(law, n_menus, rng=streams[0])
     kinds, directions, kappas = make_parameters(mu, n_each, rng=streams[1])
-    truth = _probabilities(market, mu, TRUE_CONCENTRATION)
+    truth = _probabilities(purchases, mu, TRUE_CONCENTRATION)
     distance = np.hypot(np.linalg.norm(directions - mu, axis=1), kappas - TRUE_CONCENTRATION)
-    apart, shift = np.empty((kinds.size, market.n_menus)), np.empty((kinds.size, market.n_menus, N_GOODS))
+    apart, shift = np.empty((kinds.size, purchases.n_menus)), np.empty((kinds.size, purchases.n_menus, N_GOODS))
     for k in range(kinds.size):
-        found = _probabilities(market, directions[k], float(kappas[k]))
-        apart[k], shift[k] = _bounds_by_menu(market, found, truth)
-        if market.is_complete:
-            apart[k] = wasserstein(market.points, found, truth)
+        found = _probabilities(purchases, directions[k], float(kappas[k]))
+        apart[k], shift[k] = _bounds_by_menu(purchases, found, truth)
+        if purchases.is_complete:
+            apart[k] = wasserstein(purchases.points, found, truth)
     above, below = apart.mean(axis=1), np.linalg.norm(shift.mean(axis=1), axis=1)
     errors = (0.0, 0.0)
-    if not market.is_complete:
-        picks = streams[2].integers(0, market.n_menus, (_N_BOOTSTRAP, market.n_menus))
+    if not purchases.is_complete:
+        picks = streams[2].integers(0, purchases.n_menus, (_N_BOOTSTRAP, purchases.n_menus))
         least = [
             ((apart[:, p].mean(axis=1) / distance).min(),
              (np.linalg.norm(shift[:, p].mean(axis=1), axis=1) / distance).min())

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Trials of the paper's experiments: one market, estimated by one method, scored on new menus.
+"""Trials of the paper's experiments: one set of data, estimated by one method, scored on new menus.
 
 A trial is named by its cell (setting, law, goods, observations), its number and its method, and depends on that name
 and the seed alone: methods meet the same markets, and trials can run in any order, in any process, in any number of
@@ -90,7 +90,7 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-class Market(NamedTuple):
+class TrialData(NamedTuple):
     """What a trial is about: the data, the truth, the mean of the hidden utilities, and what to score on."""
 
     observations: Observations
@@ -101,8 +101,8 @@ class Market(NamedTuple):
     fresh: Observations | None
 
 
-def make_market(task: Task) -> Market:
-    """Return the market of a trial, the same for all methods."""
+def make_trial_data(task: Task) -> TrialData:
+    """Return the data of a trial, the same for all methods."""
     cell = task.cell
     rng = np.random.default_rng(
         [
@@ -129,7 +129,7 @@ def make_market(task: Task) -> Market:
     if cell.setting == "corruption":
         drawn = utility_law.sample(N_SCORED, rng=rng)
         fresh = Observations(menus.prices, menus.budgets, choose(drawn, menus.prices, menus.budgets))
-    return Market(observations, truth, kappa, utilities.mean(axis=0), menus, fresh)
+    return TrialData(observations, truth, kappa, utilities.mean(axis=0), menus, fresh)
 
 
 def stratified_concentration(task: Task) -> float:
@@ -146,27 +146,27 @@ def stratified_concentration(task: Task) -> float:
     return BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * ((share + shift) % 1.0)
 
 
-def value_reached(market: Market, estimate: Array) -> float:
+def value_reached(data: TrialData, estimate: Array) -> float:
     """Return the value, or the number of new customers strictly explained, that an estimate reaches."""
-    if market.fresh is not None:
-        return float(np.sum(Regions.of(market.fresh).contains(estimate, strict=True)))
-    bundles = choose(estimate, market.menus.prices, market.menus.budgets)
-    return float(np.sum(bundles @ market.truth))
+    if data.fresh is not None:
+        return float(np.sum(Regions.of(data.fresh).contains(estimate, strict=True)))
+    bundles = choose(estimate, data.menus.prices, data.menus.budgets)
+    return float(np.sum(bundles @ data.truth))
 
 
 def run_trial(task: Task) -> Outcome:
     """Return the outcome of a trial."""
-    market = make_market(task)
+    data = make_trial_data(task)
     started = time.perf_counter()
-    estimate, draw = METHODS[task.cell.setting, task.method](market, task)
+    estimate, draw = METHODS[task.cell.setting, task.method](data, task)
     seconds = time.perf_counter() - started
-    ceiling = market.truth if market.fresh is not None else market.hidden_mean
-    cosine = float(estimate @ market.truth / np.linalg.norm(estimate))
+    ceiling = data.truth if data.fresh is not None else data.hidden_mean
+    cosine = float(estimate @ data.truth / np.linalg.norm(estimate))
     return Outcome(
-        reached=value_reached(market, estimate),
-        best=value_reached(market, market.truth),
-        ceiling=value_reached(market, ceiling),
-        one_draw=float("nan") if draw is None else value_reached(market, draw),
+        reached=value_reached(data, estimate),
+        best=value_reached(data, data.truth),
+        ceiling=value_reached(data, ceiling),
+        one_draw=float("nan") if draw is None else value_reached(data, draw),
         angle=float(np.arccos(np.clip(cosine, -1.0, 1.0))),
         seconds=seconds,
     )
@@ -175,43 +175,43 @@ def run_trial(task: Task) -> Outcome:
 Estimate = tuple[Array, Array | None]
 
 
-def _our_posterior(market: Market, task: Task) -> Estimate:
+def _our_posterior(data: TrialData, task: Task) -> Estimate:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         # Sixty effective draws add one part in sixty to the variance of the posterior mean: more would not be seen.
         model = HeterogeneousUtility(
             BOUNDS, n_chains=2, n_draws=150, n_effective=60, max_draws=400, random_state=task.trial
-        ).fit(market.observations)
+        ).fit(data.observations)
     return model.mean_direction_, group(model.posterior_, "posterior")["mean_direction"].values[-1, -1]
 
 
-def _algorithm_1(market: Market, task: Task) -> Estimate:
+def _algorithm_1(data: TrialData, task: Task) -> Estimate:
     """Run the paper's posterior sampler: K steps, the last state is the estimate; `metropolis` says what is ours."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model = HeterogeneousUtility(
             BOUNDS, "metropolis", n_chains=1, n_draws=task.n_iterations, n_effective=0, random_state=task.trial
-        ).fit(market.observations)
+        ).fit(data.observations)
     last = group(model.posterior_, "posterior")["mean_direction"].values[0, -1]
     return last, last
 
 
-def _our_common(market: Market, task: Task) -> Estimate:
-    return CommonUtility(random_state=task.trial).fit(market.observations).utility_, None
+def _our_common(data: TrialData, task: Task) -> Estimate:
+    return CommonUtility(random_state=task.trial).fit(data.observations).utility_, None
 
 
-def _algorithm_2(market: Market, task: Task) -> Estimate:
+def _algorithm_2(data: TrialData, task: Task) -> Estimate:
     """Run the paper's annealing: K steps, the last state is the estimate; temperatures and steps are ours."""
     from stochpref.paper.annealing import Annealing  # noqa: PLC0415
 
     model = CommonUtility(
         solver="annealing", annealing=Annealing(n_steps=task.n_iterations), random_state=task.trial
-    ).fit(market.observations)
+    ).fit(data.observations)
     assert model.last_utility_ is not None
     return model.last_utility_, None
 
 
-METHODS: Final[dict[tuple[str, str], Callable[[Market, Task], Estimate]]] = {
+METHODS: Final[dict[tuple[str, str], Callable[[TrialData, Task], Estimate]]] = {
     ("gaussian", "ours"): _our_posterior,
     ("gaussian", "paper"): _algorithm_1,
     ("corruption", "ours"): _our_common,

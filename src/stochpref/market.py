@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Who is asked what they would buy: the customers of every posterior draw of a fit.
+
+All draws look at the same customers: one set of quantiles and tangent directions, carried to each law by a map that is
+smooth in its parameters. Noise from their finite number then moves the demand of all draws together and does not widen
+intervals; scrambled Sobol points keep it small, and independent crowds measure it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from stochpref.laws import VonMisesFisher
+
+Array = NDArray[np.float64]
+
+_GRID = 1025  # points of the angle to the mean direction, over which its cdf is inverted
+
+
+class Market(Protocol):
+    """The customers of every posterior draw.
+
+    goods : names, in the order of the utilities.
+    n_draws : of the posterior; 1 where one utility is all there is, and there are no intervals.
+    n_crowds : independent crowds of equally many customers, whose spread is the Monte Carlo error; 1 if there is none.
+    n_customers : in all crowds together.
+    """
+
+    @property
+    def goods(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def n_draws(self) -> int: ...  # noqa: D102
+
+    @property
+    def n_crowds(self) -> int: ...  # noqa: D102
+
+    @property
+    def n_customers(self) -> int: ...  # noqa: D102
+
+    def utilities(self, draw: int, crowd: int | None = None) -> Array:
+        """Return the utilities (customers, n) of a crowd under one draw; of all crowds if none is named."""
+
+    def sample(self, draw: int, size: int, *, rng: np.random.Generator) -> Array:
+        """Return the utilities (size, n) of new customers under one draw."""
+
+    def page_arrays(self) -> dict[str, Array]:
+        """Return what the script of a report makes the utilities of all draws and customers from."""
+
+
+class Crowd(NamedTuple):
+    """The customers that all posterior draws share.
+
+    centre : (n,) unit vector, about which they are laid out.
+    quantile : (customers,) of the angle between a utility and the mean direction.
+    tangent : (customers, n) unit vectors orthogonal to `centre`.
+    """
+
+    centre: Array
+    quantile: Array
+    tangent: Array
+
+
+@dataclass(frozen=True, slots=True)
+class LawMarket:
+    """Customers who differ: a von Mises–Fisher law for each posterior draw, and one crowd for all of them.
+
+    mean_direction, concentration : (draws, n) and (draws,).
+    crowd : all customers; the crowds, of one size, follow one another in it.
+    """
+
+    goods: tuple[str, ...]
+    mean_direction: Array
+    concentration: Array
+    crowd: Crowd
+    n_crowds: int
+
+    @property
+    def n_draws(self) -> int:
+        """Number of laws."""
+        return len(self.concentration)
+
+    @property
+    def n_customers(self) -> int:
+        """Number of customers in all crowds."""
+        return len(self.crowd.quantile)
+
+    def utilities(self, draw: int, crowd: int | None = None) -> Array:
+        """Return the utilities (customers, n) of a crowd under one law; of all crowds if none is named."""
+        size = self.n_customers // self.n_crowds
+        rows = slice(None) if crowd is None else slice(crowd * size, (crowd + 1) * size)
+        centre, quantile, tangent = self.crowd
+        angles = angles_at(quantile[rows], len(centre), float(self.concentration[draw]))
+        return turned(Crowd(centre, quantile[rows], tangent[rows]), self.mean_direction[draw], angles)
+
+    def sample(self, draw: int, size: int, *, rng: np.random.Generator) -> Array:
+        """Return the utilities (size, n) of new customers under one law."""
+        return VonMisesFisher(self.mean_direction[draw], float(self.concentration[draw])).sample(size, rng=rng)
+
+    def page_arrays(self) -> dict[str, Array]:
+        """Return directions, tangents and angles, from which `turned` makes the utilities."""
+        centre, quantile, tangent = self.crowd
+        angles = np.array([angles_at(quantile, len(centre), float(kappa)) for kappa in self.concentration])
+        return {"centre": centre, "directions": self.mean_direction, "tangents": tangent, "angles": angles}
+
+
+@dataclass(frozen=True, slots=True)
+class OneCustomer:
+    """A single customer, whose utility (n,) is known: everybody is alike."""
+
+    goods: tuple[str, ...]
+    utility: Array
+    n_draws: int = 1
+    n_crowds: int = 1
+    n_customers: int = 1
+
+    def utilities(self, draw: int, crowd: int | None = None) -> Array:  # noqa: ARG002
+        """Return the utility, (1, n)."""
+        return self.utility[None]
+
+    def sample(self, draw: int, size: int, *, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        """Return the utility for each of so many customers, (size, n)."""
+        return np.broadcast_to(self.utility, (size, len(self.utility)))
+
+    def page_arrays(self) -> dict[str, Array]:
+        """Return the utility as a law's mean direction, to which its one customer is at no angle."""
+        nowhere = np.zeros((1, len(self.utility)))
+        return {
+            "centre": self.utility, "directions": self.utility[None], "tangents": nowhere, "angles": np.zeros((1, 1)),
+        }  # fmt: skip
+
+
+def make_crowds(centre: Array, size: int, n_crowds: int, *, rng: np.random.Generator) -> Crowd:
+    """Lay out crowds of one size evenly about a centre, one after another, each by a scramble of its own."""
+    crowds = [_make_crowd(centre, size, rng) for _ in range(n_crowds)]
+    quantiles, tangents = ([getattr(crowd, part) for crowd in crowds] for part in ("quantile", "tangent"))
+    return Crowd(centre, np.concatenate(quantiles), np.concatenate(tangents))
+
+
+def _make_crowd(centre: Array, size: int, rng: np.random.Generator) -> Crowd:
+    """Lay out customers by a scrambled Sobol sequence for the angle and the direction across."""
+    n = len(centre)
+    points = np.clip(qmc.Sobol(n, seed=rng).random(size), 1e-12, 1.0 - 1e-12)
+    normals = ndtri(points[:, 1:])
+    across = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    # A reflection takes the first axis to ∓centre, hence the other axes to its tangent space.
+    sign = 1.0 if centre[0] >= 0 else -1.0
+    w = centre.copy()
+    w[0] += sign
+    tangent = np.concatenate([np.zeros((size, 1)), across], axis=1)
+    tangent -= np.outer(tangent @ w, w / (1.0 + abs(centre[0])))
+    return Crowd(centre, points[:, 0], tangent)
+
+
+def angles_at(quantiles: Array, n_goods: int, concentration: float) -> Array:
+    """Return the quantiles of the angle θ between utility and mean direction, density sin^{n-2}θ exp(κ cos θ)."""
+    # In x = θ·√(κ + n) the density has width of order one; 12 widths past the mode nothing is left.
+    mode = (
+        np.arccos(2.0 * concentration / ((n_goods - 2) + np.hypot(n_goods - 2, 2.0 * concentration)))
+        if (concentration > 0)
+        else (0.5 * np.pi if n_goods > 2 else 0.0)
+    )
+    reach = 12.0 / np.sqrt(concentration + n_goods - 1.0)
+    theta = np.linspace(max(mode - reach, 0.0), min(mode + reach, np.pi), _GRID)
+    with np.errstate(divide="ignore"):
+        log_density = (n_goods - 2) * np.log(np.sin(theta)) if n_goods > 2 else np.zeros(_GRID)
+    log_density = log_density + concentration * np.cos(theta)
+    density = np.exp(log_density - log_density.max())
+    areas = 0.5 * (density[1:] + density[:-1])
+    cumulative = np.concatenate([[0.0], np.cumsum(areas)])
+    result: Array = np.interp(quantiles, cumulative / cumulative[-1], theta)
+    return result
+
+
+def turned(crowd: Crowd, mean_direction: Array, theta: Array) -> Array:
+    """Return the utilities (customers, n) at angles θ (customers,) from a mean direction."""
+    # The smallest rotation that takes the centre to μ, applied to vectors orthogonal to the centre.
+    both = crowd.centre + mean_direction
+    across = crowd.tangent - np.outer(
+        crowd.tangent @ mean_direction, both / max(1.0 + float(crowd.centre @ mean_direction), 1e-12)
+    )
+    return np.cos(theta)[:, None] * mean_direction + np.sin(theta)[:, None] * across

@@ -1,0 +1,247 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""What every fitted model is, and all that demand, comparisons, groups, the report and the command line know of one.
+
+A model of its own says who its customers are (`market`), how likely purchases are (`log_likelihood`), which utility
+predicts best, and what to tell people of it (`account`). What customers buy at other prices follows here, for all.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from stochpref.checks import check_count
+from stochpref.demand import Demand, Elasticities, expected_demand, price_elasticities
+from stochpref.errors import InvalidArgument
+from stochpref.laws import VonMisesFisher
+from stochpref.market import Market
+from stochpref.models.account import Account
+from stochpref.models.shared import check_observations
+from stochpref.models.storage import SavedFit
+from stochpref.observations import Menus, Observations
+from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS
+from stochpref.problems.divisible import choose
+from stochpref.readers.by_name import as_menus
+from stochpref.rows import places_of
+from stochpref.scores import consistency
+
+Array = NDArray[np.float64]
+
+
+class Wanted(NamedTuple):
+    """How much customers want each good.
+
+    mean : (n,) utility.
+    interval : (n, 2) its ends; None if not computed.
+    """
+
+    mean: Array
+    interval: Array | None
+
+
+class Fit(BaseEstimator, ABC):  # type: ignore[misc]
+    """An estimator of what customers want, in the shape of scikit-learn's.
+
+    name : of the model, as the command line and saved fits call it.
+    customers_differ : each has a utility of their own, so that demand is smooth in prices.
+    reads_folders : `fit` takes folders of Parquet files, too.
+    caveat : what is left to say of a fit that no warning has said; "" for nothing.
+    """
+
+    name: ClassVar[str]
+    customers_differ: ClassVar[bool] = True
+    reads_folders: ClassVar[bool] = False
+    caveat: str = ""
+    status_: str = "enough"
+
+    engine: Any
+    random_state: int | np.random.Generator | None
+    goods_: tuple[str, ...]
+    observations_: Observations
+    n_observations_: int
+    n_dropped_: int
+    data_hash_: str
+    seed_: int | None
+    command_: list[str] | None
+
+    # What a model says.
+
+    @abstractmethod
+    def fit(self, observations: Observations, y: None = None) -> Self:
+        """Learn from observations."""
+
+    @property
+    @abstractmethod
+    def best_utility(self) -> Array:
+        """The unit vector (n,) that predicts best on average."""
+
+    @property
+    def directions(self) -> Array:
+        """The unit vectors (k, n) among which the fit leaves the best utility: posterior draws, or it alone."""
+        return self.best_utility[None]
+
+    @property
+    @abstractmethod
+    def wanted(self) -> Wanted:
+        """How much customers want each good."""
+
+    @property
+    @abstractmethod
+    def is_settled(self) -> bool:
+        """Whether more of the same work would leave the fit as it is: draws have converged, an optimum is proven."""
+
+    @property
+    def law(self) -> VonMisesFisher | None:
+        """The von Mises–Fisher law that stands for the fit where one is asked for; None if there is none."""
+        return None
+
+    @property
+    def explained(self) -> float:
+        """Share of the fitted observations that the best utility explains."""
+        return self.consistency(self.observations_)
+
+    @property
+    @abstractmethod
+    def figures(self) -> dict[str, float]:
+        """What a table of many fits holds of this one, by name, beside utilities."""
+
+    @abstractmethod
+    def market(self, n_customers: int | None = None, n_draws: int = MAX_LIKELIHOOD_DRAWS, n_menus: int = 1) -> Market:
+        """Return the customers that `demand` asks, under each posterior draw; they depend on the fit's seed only.
+
+        Parameters
+        ----------
+        n_customers, n_draws : as in `demand`.
+        n_menus : that they will face, which bounds the customers if n_customers is None.
+        """
+
+    @abstractmethod
+    def log_likelihood(self, observations: Observations) -> Array:
+        """Return (T,) the log-probability of each observation; -inf for degenerate ones."""
+
+    def leave_one_out(self) -> Array | None:
+        """Return (T,) the log-probability of each fitted observation given the others; None without a posterior."""
+        return None
+
+    @abstractmethod
+    def account(self) -> Account:
+        """Return what the fit says of itself, for people."""
+
+    @abstractmethod
+    def summary(self) -> Any:
+        """Return what was learned, printable."""
+
+    @abstractmethod
+    def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
+        """Write the fit to a folder that `load_fit` reads back."""
+
+    @classmethod
+    @abstractmethod
+    def restore(cls, saved: SavedFit) -> Self:
+        """Return the model that a saved fit describes."""
+
+    # What follows.
+
+    def predict(self, menus: Any, budgets: ArrayLike | None = None) -> Array:
+        """Return the bundles (T, n) that the best utility buys, from menus or from prices and budgets.
+
+        Parameters
+        ----------
+        menus, budgets : as in `demand`.
+        """
+        check_is_fitted(self)
+        return self._bought(self.best_utility, menus, budgets)
+
+    def _bought(self, utility: Array, menus: Any, budgets: ArrayLike | None) -> Array:
+        faced, shape = as_menus(menus, budgets, self.goods_)
+        own = utility[places_of(faced.goods, self.goods_)]
+        return choose(own, faced.prices, faced.budgets, caps=faced.caps).reshape(*shape, faced.n_goods)
+
+    def demand(
+        self,
+        menus: Any,
+        budgets: ArrayLike | None = None,
+        *,
+        level: float = 0.9,
+        n_customers: int | None = None,
+        n_draws: int = MAX_LIKELIHOOD_DRAWS,
+    ) -> Demand:
+        """Return expected purchases, over customers and over the posterior, with intervals.
+
+        Parameters
+        ----------
+        menus : Menus, or prices: (T, n) or (n,) in the order of `goods_`, a data frame with a column for each good, a
+            dict or a Series; whatever has names is matched by name. A price of inf or NaN: not on offer.
+        budgets : beside prices: one, or one for each menu.
+        level : of the intervals.
+        n_customers : simulated for each posterior draw; None for 512 to 8192, fewer for many menus.
+        n_draws : of the posterior, at most, evenly spaced.
+        """
+        faced = self._faced(menus, budgets)
+        return expected_demand(self._asked(n_customers, n_draws, len(faced)), faced, level)
+
+    def elasticities(
+        self,
+        menus: Any,
+        budgets: ArrayLike | None = None,
+        *,
+        goods: Sequence[str] | None = None,
+        level: float = 0.9,
+        n_customers: int | None = None,
+        n_draws: int = MAX_LIKELIHOOD_DRAWS,
+    ) -> Elasticities:
+        """Return own- and cross-price elasticities of expected purchases at one menu, with intervals.
+
+        Parameters
+        ----------
+        goods : those to report, all on the menu if None; the others keep their place and price.
+        menus, budgets, level, n_customers, n_draws : as in `demand`.
+        """
+        faced = self._faced(menus, budgets)
+        if len(faced) != 1:
+            raise InvalidArgument(f"elasticities are taken at one menu; received {len(faced)}; pass menus[t]")
+        names = faced.goods if goods is None else tuple(goods)
+        return price_elasticities(self._asked(n_customers, n_draws, 2 * len(names)), faced, names, level)
+
+    def _faced(self, menus: Any, budgets: ArrayLike | None) -> Menus:
+        check_is_fitted(self)
+        faced, shape = as_menus(menus, budgets, self.goods_)
+        if len(shape) > 1:
+            raise InvalidArgument(f"prices must be (n,) or (T, n); received {len(shape) + 1} dimensions; ask in parts")
+        return faced
+
+    def _asked(self, n_customers: int | None, n_draws: int, n_menus: int) -> Market:
+        check_count(n_draws, "n_draws", 1)
+        if n_customers is not None:
+            check_count(n_customers, "n_customers", 1)
+        return self.market(n_customers, n_draws, n_menus)
+
+    def score(self, observations: Observations, y: None = None) -> float:  # noqa: ARG002
+        """Return the mean log predictive probability of observations."""
+        return float(np.mean(self.log_likelihood(observations)))
+
+    def consistency(self, observations: Observations) -> float:
+        """Return the share of observations whose bundle is the unique optimum of the best utility; ties are misses."""
+        own = self._own(observations)
+        return consistency(self.best_utility, own)
+
+    def _own(self, observations: Observations) -> Observations:
+        """Return observations over the goods of the fit."""
+        check_is_fitted(self)
+        check_observations(observations)
+        return observations.over(self.goods_)
+
+    def __sklearn_clone__(self) -> Self:
+        # Clones share the engine: the client of a cluster cannot be copied.
+        bare = copy.copy(self)
+        bare.engine = "cpu"
+        return BaseEstimator.__sklearn_clone__(bare).set_params(engine=self.engine)
