@@ -31,9 +31,11 @@ NAMES: Final = (
 
 
 def some_of(values: np.ndarray) -> list[Any]:
-    """Return at most twelve numbers of an array, evenly spaced, first and last among them."""
+    """Return the numbers of an array; of more than twelve, so many from first to last and the mean of all."""
     flat = values.ravel()
-    return flat[np.unique(np.linspace(0, flat.size - 1, 12).astype(int))].tolist() if flat.size else []
+    if flat.size <= 12:
+        return flat.tolist()
+    return [*flat[np.linspace(0, flat.size - 1, 12).astype(int)].tolist(), float(flat.mean())]
 
 
 def store() -> None:
