@@ -52,19 +52,14 @@ class Masses(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Of all observations: Σ log-mass, its gradient (n,) and minus its Hessian (n, n), in h."""
+    """Of all observations: Σ log-mass, its gradient (n,) and minus its Hessian (n, n), in h.
+
+    By law these are (K, n) and (K, n, n). An array that was not asked for is empty.
+    """
 
     value: float
     gradient: Array
     information: Array
-
-
-class LawSums(NamedTuple):
-    """Σ log-mass of all observations; of each law its gradient (K, n) and, or None, minus its Hessian (K, n, n)."""
-
-    value: float
-    gradient: Array
-    information: Array | None
 
 
 class LawConstants(NamedTuple):
@@ -308,7 +303,7 @@ def sum_by_law(
     *,
     information: bool = False,
     tolerance: float = 1e-10,
-) -> LawSums:
+) -> Sums:
     """Return Σ log-mass, and for each law its gradient and, if asked for, the observed information, in one pass.
 
     The information is Σ_t Cov(u) - Cov(u | region t). Equal regions under one law are integrated over once, and no
@@ -319,13 +314,13 @@ def sum_by_law(
     gradient = np.zeros_like(h)
     _add_by(gradient, found.run_law, found.run_gradient)
     if not information:
-        return LawSums(value, gradient, None)
+        return Sums(value, gradient, np.empty(0))
     lower = np.zeros((*h.shape, h.shape[1]))
     _add_by(lower, found.run_law, found.out.covariance)
     reveals = (rows.regions.kind_code != TIGHT) | np.any(rows.regions.side == ABOVE, axis=1)
     counts = np.bincount(rows.which, rows.counts * reveals, minlength=len(h))
     total = np.tril(lower) + np.tril(lower, -1).swapaxes(1, 2)
-    return LawSums(value, gradient, counts[:, None, None] * vmf_covariance(h) - total)
+    return Sums(value, gradient, counts[:, None, None] * vmf_covariance(h) - total)
 
 
 def sum_log_mass(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> tuple[float, Array]:
@@ -336,9 +331,8 @@ def sum_log_mass(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) ->
 
 def sum_with_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Sums:
     """Return Σ log-mass, its gradient and the observed information under one law."""
-    sums = sum_by_law(regions, h, information=True, tolerance=tolerance)
-    assert sums.information is not None
-    return Sums(sums.value, sums.gradient[0], sums.information[0])
+    value, gradient, information = sum_by_law(regions, h, information=True, tolerance=tolerance)
+    return Sums(value, gradient[0], information[0])
 
 
 def observed_information(regions: Regions, h: ArrayLike, *, tolerance: float = 1e-10) -> Array:

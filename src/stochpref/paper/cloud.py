@@ -52,7 +52,7 @@ class Cloud(NamedTuple):
     size: int
 
 
-class Scratch(NamedTuple):
+class Survivors(NamedTuple):
     """Working memory of one thread: words (W,), surviving draws (64 W,), their shadow prices (64 W,), goods (2, n)."""
 
     words: Words
@@ -164,7 +164,7 @@ def _list_draws(words: Words, draws: Indices) -> int:
 
 
 @compiled
-def _keep_listed(utility: Array, slope: float, sign: float, scratch: Scratch, count: int) -> int:
+def _keep_listed(utility: Array, slope: float, sign: float, scratch: Survivors, count: int) -> int:
     """Keep the listed draws in which a good is worth its money at the shadow price (sign 1) or is not (sign -1)."""
     kept, draws, shadow, signed, limit = 0, scratch.draws, scratch.shadow, sign, sign * slope
     for r in range(count):
@@ -176,7 +176,7 @@ def _keep_listed(utility: Array, slope: float, sign: float, scratch: Scratch, co
 
 @compiled
 def _finish_listed(
-    cloud: Cloud, slope: Array, pivot: int, above: Indices, below: Indices, scratch: Scratch, count: int
+    cloud: Cloud, slope: Array, pivot: int, above: Indices, below: Indices, scratch: Survivors, count: int
 ) -> int:
     """Test listed draws against every inequality; return how many pass."""
     utilities, draws, shadow = cloud.utilities, scratch.draws, scratch.shadow
@@ -248,7 +248,7 @@ def _count_rows(
     side: NDArray[np.int8],
     slope: Array,
     pivot: NDArray[np.int32],
-    scratch: Scratch,
+    scratch: Survivors,
     hits: Indices,
     sums: Array,
     start: int,
@@ -284,7 +284,7 @@ def count_hits(regions: Regions, cloud: Cloud, *, with_sums: bool = False) -> tu
     def block(start: int, stop: int) -> None:
         n_columns = cloud.utilities.shape[1]
         words, goods = np.empty(n_columns // _WORD, np.uint64), np.empty((2, n), np.int64)
-        scratch = Scratch(words, np.empty(n_columns, np.int64), np.empty(n_columns), goods)
+        scratch = Survivors(words, np.empty(n_columns, np.int64), np.empty(n_columns), goods)
         _count_rows(
             cloud, regions.kind_code, regions.side, regions.slope, regions.pivot, scratch, hits, sums, start, stop
         )

@@ -68,7 +68,7 @@ class _Bucket(NamedTuple):
     counts: Any
 
 
-class _Laws(NamedTuple):
+class _LawConstants(NamedTuple):
     """One law that all rows share, or K of them.
 
     h, mean : (n,) or (K, n).
@@ -205,16 +205,16 @@ class JaxLogLikelihood:
         if which is None:
             totals = self.totals(laws, tolerance=tolerance)
         else:
-            totals = self._totals(self._laws(laws, which), tolerance, gradient=True)
+            totals = self._totals(self._constants(laws, which), tolerance, gradient=True)
         return totals.log_mass, totals.gradient
 
     def value(self, laws: ArrayLike, which: Indices | None = None, *, tolerance: float = 1e-10) -> float:
         """Return Σ log-mass alone, at two thirds of the cost; parameters as in `sums`."""
-        return self._totals(self._laws(laws, which), tolerance, gradient=False).log_mass
+        return self._totals(self._constants(laws, which), tolerance, gradient=False).log_mass
 
     def totals(self, h: ArrayLike, *, tolerance: float = 1e-10) -> Totals:
         """Return Σ log-mass, its gradient and the outer products of the rows' gradients; the last are remembered."""
-        law = self._laws(h)
+        law = self._constants(h)
         key = law.h.tobytes()
         if self._last is None or self._last[:2] != (key, tolerance):
             self._last = (key, tolerance, self._totals(law, tolerance, gradient=True))
@@ -230,14 +230,14 @@ class JaxLogLikelihood:
         steps = _DIFFERENCE * np.eye(self.n_goods)
 
         def slope(at: Array) -> Array:  # not by `totals`, which remembers the sums at h
-            return self._totals(self._laws(at), tolerance, gradient=True).gradient
+            return self._totals(self._constants(at), tolerance, gradient=True).gradient
 
         matrix = np.array([slope(h - d) - slope(h + d) for d in steps]) / (2 * _DIFFERENCE)
         return 0.5 * (matrix + matrix.T)
 
     def rows(self, laws: ArrayLike, which: Indices | None = None, *, tolerance: float = 1e-10) -> RowMasses:
         """Return the log-mass, error estimate and gradient of every row, in order; parameters as in `sums`."""
-        law = self._laws(laws, which)
+        law = self._constants(laws, which)
         shape = (self.n_rows, self.n_goods)
         out = RowMasses(np.zeros(shape[0]), np.zeros(shape[0]), np.zeros(shape))
         out.log_mass[self._degenerate], out.gradient[self._degenerate] = -np.inf, np.nan
@@ -251,20 +251,20 @@ class JaxLogLikelihood:
                 out.log_mass[places], out.error[places], out.gradient[places] = part
         return out
 
-    def _laws(self, laws: ArrayLike, which: Indices | None = None) -> _Laws:
+    def _constants(self, laws: ArrayLike, which: Indices | None = None) -> _LawConstants:
         h, order = np.asarray(laws, np.float64), _order(self.n_goods)
         if which is None:
             kappa = float(np.linalg.norm(h))
             log_total, length = whole_sphere(self.n_goods, kappa)
             mean = h * (length / kappa) if kappa > 0 else np.zeros_like(h)
-            return _Laws(h, mean, np.asarray(log_total), None, kappa, order)
+            return _LawConstants(h, mean, np.asarray(log_total), None, kappa, order)
         kappa = float(np.sqrt(np.max(np.sum(h * h, axis=1))))
         with jax.enable_x64(True):
             log_total, mean = whole_spheres(h, moment_table(self.n_goods, kappa, order))
-        return _Laws(h, np.asarray(mean), np.asarray(log_total), which, kappa, order)
+        return _LawConstants(h, np.asarray(mean), np.asarray(log_total), which, kappa, order)
 
     def _run(
-        self, law: _Laws, rows: RegionBlock, count: Any, own: Indices | None, tolerance: float, size: Size,
+        self, law: _LawConstants, rows: RegionBlock, count: Any, own: Indices | None, tolerance: float, size: Size,
         *, per_row: bool
     ) -> Any:  # fmt: skip
         """Evaluate blocks of rows; `own` is the law of each row, without those that fill up the last block."""
@@ -275,7 +275,7 @@ class JaxLogLikelihood:
                 law.h, law.log_total, law.mean, rows, count, which, table, tolerance, size=size, per_row=per_row
             )
 
-    def _totals(self, law: _Laws, tolerance: float, *, gradient: bool) -> Totals:
+    def _totals(self, law: _LawConstants, tolerance: float, *, gradient: bool) -> Totals:
         if len(self._degenerate):
             raise InvalidObservations(
                 f"degenerate observations have no likelihood ({describe_rows(self._degenerate.tolist())}); leave them "
@@ -291,7 +291,7 @@ class JaxLogLikelihood:
             np.sum([np.zeros((self.n_goods, self.n_goods)), *(part.outer for part in parts)], axis=0),
         )
 
-    def _bucket_totals(self, law: _Laws, bucket: _Bucket, tolerance: float, gradient: bool) -> Totals:
+    def _bucket_totals(self, law: _LawConstants, bucket: _Bucket, tolerance: float, gradient: bool) -> Totals:
         size, own = _size(bucket.kind, law.order, _NODES, gradient=gradient), law.of(bucket.places)
         sums, (is_bad, _) = self._run(law, bucket.rows, bucket.counts, own, tolerance, size, per_row=False)
         value, slope, outer = float(sums[0]), np.array(sums[1]), np.zeros((self.n_goods, self.n_goods))
@@ -310,7 +310,7 @@ class JaxLogLikelihood:
         return Totals(value, slope, outer)
 
     def _mended(
-        self, law: _Laws, bucket: _Bucket, is_bad: Any, tolerance: float
+        self, law: _LawConstants, bucket: _Bucket, is_bad: Any, tolerance: float
     ) -> Iterator[tuple[Indices, RowMasses]]:
         """Yield the rows that failed, from a second attempt with more terms and nodes or from the fallback."""
         bad = np.flatnonzero(np.asarray(is_bad).ravel())
@@ -372,7 +372,7 @@ def _pick(rows: RegionBlock, block: Any, place: Any) -> RegionBlock:
     return RegionBlock(*(part[None] for part in picked))
 
 
-def _unblocked(places: Indices, found: Any, law: _Laws) -> Any:
+def _unblocked(places: Indices, found: Any, law: _LawConstants) -> Any:
     """Yield the places of each block and what was found there, gradients (k, n)."""
     start = 0
     log_mass, error, mean = found
