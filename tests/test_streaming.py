@@ -135,6 +135,16 @@ def test_maximum_likelihood_of_a_folder(observations: sp.Observations, stored: s
         np.testing.assert_allclose(found.direction_standard_errors, wanted.direction_standard_errors, rtol=0.02)
 
 
+def test_one_utility_that_explains_a_folder_is_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "LARGE", 100)
+    law = sp.VonMisesFisher(np.array([0.36, 0.48, 0.8]), 9000.0)
+    alike = sp.simulate(law, sp.MenuLaw("uniform"), 400, rng=np.random.default_rng(1))
+    sp.write_observations(alike, tmp_path / "a.parquet", layout="wide")
+    found = sp.fit_maximum_likelihood(tmp_path)
+    assert found.status == sp.fit_maximum_likelihood(alike).status == "separable"
+    assert found.concentration > 5000
+
+
 def test_few_stored_observations_are_loaded(stored: sp.StoredObservations, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "LARGE", 10_000)
     settings = {"n_effective": 0, "n_draws": 30, "n_chains": 2, "random_state": 0}

@@ -138,6 +138,8 @@ def _climb(store: Store, start: Array, tolerance: float, n_before: int = 0) -> M
         if float(np.linalg.norm(intermediate_result.x)) > _MAX_CONCENTRATION:
             raise StopIteration
 
+    # Below 1000, the largest that scipy takes: where a sample has no maximum, the start is thousands away.
+    radius = float(np.clip(0.2 * np.linalg.norm(start), 0.5, 999.0))
     if store.n_goods > _NEWTON_GOODS:
         result = minimize(
             objective, start, jac=True, method="L-BFGS-B", callback=stop_when_separable,
@@ -151,10 +153,8 @@ def _climb(store: Store, start: Array, tolerance: float, n_before: int = 0) -> M
             hess=lambda h: store.curvature(h, tolerance=tolerance) / scale,
             method="trust-exact",
             callback=stop_when_separable,
-            options={
-                "maxiter": 200, "gtol": 1e-8, "initial_trust_radius": max(0.5, 0.2 * float(np.linalg.norm(start)))
-            },
-        )  # fmt: skip
+            options={"maxiter": 200, "gtol": 1e-8, "initial_trust_radius": radius},
+        )
     h = np.asarray(result.x, dtype=np.float64)
     return Maximum(h, -float(result.fun) * scale, float(np.linalg.norm(result.jac)), int(result.nfev) + n_before)
 
