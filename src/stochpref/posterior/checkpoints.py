@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A run on its way, in a file: what has been drawn, where the chains are, and what the run is of.
 
-A file is an .npz archive followed by its SHA-256, which is compared before anything is read: parsers meet whole
-archives only, and a bit that flipped inside a draw is found too. Nothing is ever unpickled.
+A file is an archive of arrays followed by its SHA-256, which is compared before anything is read: a bit that flipped
+inside a draw is found too.
 
 Draws go on only where the same sampler goes on with the same settings. The code that draws is known by the sampler's
 `revision`, not by the version of the package, most of which has no part in them; all else by a `fingerprint`.
@@ -15,12 +15,13 @@ import hashlib
 import io
 import json
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.errors import InvalidArgument
+from stochpref.archives.arrays import read_arrays, write_arrays
+from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.files import made, replacing
 from stochpref.posterior.target import Sampler
 
@@ -58,7 +59,7 @@ class Checkpoint(NamedTuple):
 class _Hashing(io.RawIOBase):
     """Passes on what is written to it, and hashes it; a writer that wants to go back is told that it cannot."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.hash = stream, hashlib.sha256()
 
     def write(self, content: Any) -> int:
@@ -66,18 +67,18 @@ class _Hashing(io.RawIOBase):
         return self.stream.write(content)
 
 
-def as_json(fingerprint: dict[str, Any]) -> dict[str, Any]:
+def _as_saved(fingerprint: dict[str, Any]) -> dict[str, Any]:
     """Return a fingerprint as it comes back from a file."""
     return dict(json.loads(json.dumps(fingerprint, default=repr)))
 
 
 def write_checkpoint(path: Path, run: Checkpoint) -> None:
     """Write the run so far; the file appears whole or not at all."""
-    about = run._asdict() | {"fingerprint": as_json(run.fingerprint)}
+    about = run._asdict() | {"fingerprint": _as_saved(run.fingerprint)}
     arrays = {f"{part}.{name}": values for part in _PARTS for name, values in about.pop(part).items()}
     with made(path.parent), replacing(path) as stream:
         hashing = _Hashing(stream)
-        np.savez(hashing, about=json.dumps(about), **arrays)
+        write_arrays(cast("IO[bytes]", hashing), about, arrays)
         stream.write(_MARK + hashing.hash.hexdigest().encode())
 
 
@@ -98,24 +99,21 @@ def read_checkpoint(path: Path | None) -> Checkpoint | None:
     if content[size:-_DIGITS] != _MARK:
         is_old = _FIRST_OF_0_1_0 in content[: len(_FIRST_OF_0_1_0) + 64]
         raise _unreadable(
-            path, "version 0.1.0 wrote it, which drew in other ways" if is_old else "it is cut short, or no checkpoint"
+            path, "version 0.1.0 wrote it, in its own way" if is_old else "it is cut short, or no checkpoint"
         )
     if hashlib.sha256(memoryview(content)[:size]).hexdigest().encode() != content[-_DIGITS:]:
         raise _unreadable(path, "it is damaged, its content and its checksum differ")
     try:
-        return _parse(content)
-    except Exception as error:  # whatever readers of archives, arrays and JSON raise
-        raise _unreadable(path, f"it is incomplete: {error}") from None
+        return _parse(*read_arrays(io.BytesIO(content), path))
+    except (UnreadableData, KeyError, TypeError, ValueError):
+        raise _incomplete(path) from None
 
 
-def _parse(content: bytes) -> Checkpoint:
-    with np.load(io.BytesIO(content), allow_pickle=False) as saved:
-        about = json.loads(str(saved["about"]))
-        parts: dict[str, dict[str, Array]] = {part: {} for part in _PARTS}
-        for entry in saved.files:
-            part, _, name = entry.partition(".")
-            if part in parts:
-                parts[part][name] = saved[entry]
+def _parse(about: dict[str, Any], arrays: dict[str, Array]) -> Checkpoint:
+    parts: dict[str, dict[str, Array]] = {part: {} for part in _PARTS}
+    for place, values in arrays.items():
+        part, _, name = place.partition(".")
+        parts[part][name] = values
     return Checkpoint(
         sampler=str(about["sampler"]),
         revision=int(about["revision"]),
@@ -140,7 +138,7 @@ def state_in(run: Checkpoint, path: Path, sampler: Sampler, fingerprint: dict[st
     ------
     InvalidArgument : the run is of something else.
     """
-    asked = as_json(fingerprint) | {"sampler": sampler.name}
+    asked = _as_saved(fingerprint) | {"sampler": sampler.name}
     held = run.fingerprint | {"sampler": run.sampler}
     differing = [name for name in sorted(asked.keys() | held.keys()) if asked.get(name) != held.get(name)]
     if differing:
@@ -155,7 +153,7 @@ def state_in(run: Checkpoint, path: Path, sampler: Sampler, fingerprint: dict[st
             "another file"
         )
     if not _is_whole(run, sampler, fresh):
-        raise _unreadable(path, "it is incomplete: arrays are missing or of another shape")
+        raise _incomplete(path)
     return type(fresh)(**run.state)
 
 
@@ -179,6 +177,10 @@ def _is_like(values: Array, fresh: Array) -> bool:
         and values.ndim == fresh.ndim
         and all(wanted in (0, found) for found, wanted in zip(values.shape, fresh.shape, strict=True))
     )
+
+
+def _incomplete(path: Path) -> InvalidArgument:
+    return _unreadable(path, "it is incomplete, what it holds is no run")
 
 
 def _unreadable(path: Path, why: str) -> InvalidArgument:
