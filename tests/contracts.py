@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 
@@ -10,8 +11,9 @@ import pytest
 import xarray as xr
 
 import stochpref as sp
+from stochpref.archives.trees import read_tree, write_tree
 from stochpref.laws import UtilityLaw
-from stochpref.posterior.results import data_groups, from_bytes, observations_of, to_bytes
+from stochpref.posterior.results import data_groups, observations_of
 from stochpref.problems import Problem, pack_problem, unpack_problem
 from stochpref.stores.packing import data_hash
 
@@ -144,7 +146,9 @@ def _check_travels(problem: Problem, seen: sp.Observations, utilities: np.ndarra
     assert np.all(wide.bundles[:, 1] == 0)
     assert np.all(np.isinf(wide.prices[:, 1]))
     assert_same(wide.over(goods), wide)
-    kept = observations_of(from_bytes(to_bytes(xr.DataTree.from_dict(data_groups(seen)))))
+    saved = io.BytesIO()
+    write_tree(saved, xr.DataTree.from_dict(data_groups(seen)))
+    kept = observations_of(read_tree(saved, "memory"))
     assert_same(kept, seen)
     assert data_hash(kept) == data_hash(seen)
     plain = sp.Observations(seen.prices, seen.budgets, seen.bundles, goods=seen.goods, problem=problem)
