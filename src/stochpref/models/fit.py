@@ -53,17 +53,15 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
 
     name : of the model, as the command line and saved fits call it.
     customers_differ : each has a utility of their own, so that demand is smooth in prices.
-    reads_folders : `fit` takes folders of Parquet files, too.
     caveat : what is left to say of a fit that no warning has said; "" for nothing.
     """
 
     name: ClassVar[str]
     customers_differ: ClassVar[bool] = True
-    reads_folders: ClassVar[bool] = False
     caveat: str = ""
     status_: str = "enough"
+    engine: Any = "cpu"
 
-    engine: Any
     random_state: int | np.random.Generator | None
     goods_: tuple[str, ...]
     observations_: Observations
@@ -244,4 +242,6 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         # Clones share the engine: the client of a cluster cannot be copied.
         bare = copy.copy(self)
         bare.engine = "cpu"
-        return BaseEstimator.__sklearn_clone__(bare).set_params(engine=self.engine)
+        clone: Self = BaseEstimator.__sklearn_clone__(bare)
+        clone.engine = self.engine
+        return clone

@@ -117,7 +117,6 @@ class HeterogeneousUtility(Fit):
     """
 
     name: ClassVar[str] = "heterogeneous"
-    reads_folders: ClassVar[bool] = True
 
     def __init__(
         self,
