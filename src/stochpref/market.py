@@ -9,8 +9,9 @@ intervals; scrambled Sobol points keep it small, and independent crowds measure 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from scipy.stats import qmc
 from stochpref.laws import VonMisesFisher
 
 Array = NDArray[np.float64]
+
+N_CROWDS: Final = 8  # whose spread is the Monte Carlo error
 
 _GRID = 1025  # points of the angle to the mean direction, over which its cdf is inverted
 
@@ -137,8 +140,12 @@ class OneCustomer:
         }  # fmt: skip
 
 
-def make_crowds(centre: Array, size: int, n_crowds: int, *, rng: np.random.Generator) -> Crowd:
-    """Lay out crowds of one size evenly about a centre, one after another, each by a scramble of its own."""
+def make_crowds(centre: Array, n_customers: int, n_crowds: int, *, rng: np.random.Generator) -> Crowd:
+    """Lay out crowds of one size evenly about a centre, one after another, each by a scramble of its own.
+
+    Together they are about as many as asked for: Sobol points lie evenly in powers of two.
+    """
+    size = 2 ** max(round(math.log2(max(n_customers / n_crowds, 1))), 0)
     crowds = [_make_crowd(centre, size, rng) for _ in range(n_crowds)]
     quantiles, tangents = ([getattr(crowd, part) for crowd in crowds] for part in ("quantile", "tangent"))
     return Crowd(centre, np.concatenate(quantiles), np.concatenate(tangents))

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,22 +15,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
-from stochpref.checks import check_choice, check_count, check_rng
+from stochpref.checks import check_choice, check_rng
 from stochpref.choices import SAMPLERS
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.laws import VonMisesFisher
 from stochpref.loading import load
-from stochpref.market import LawMarket, make_crowds
+from stochpref.market import N_CROWDS, LawMarket, make_crowds
 from stochpref.models.account import Account
+from stochpref.models.drawn import check_draws, draw_posterior, fingerprint_of
 from stochpref.models.fit import Fit, Wanted
 from stochpref.models.posterior_account import account_of
-from stochpref.models.settings import as_setting
 from stochpref.models.shared import generator, progress
 from stochpref.models.storage import SavedFit, restore_model, save_model
-from stochpref.models.values import array_in
 from stochpref.observations import Observations
-from stochpref.posterior.chains import Draws, Plan, run_chains
-from stochpref.posterior.choosing import Choice, choose_sampler
+from stochpref.posterior.chains import Plan
+from stochpref.posterior.choosing import choose_sampler
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities
 from stochpref.posterior.diagnostics import Diagnostics
 from stochpref.posterior.predictive import add_log_likelihood, log_predictive
@@ -53,15 +51,14 @@ from stochpref.posterior.summary import (
 )
 from stochpref.posterior.target import Target
 from stochpref.readers.folders import StoredObservations, as_observations
-from stochpref.regions import Regions, usable_rows
+from stochpref.regions import Regions
 from stochpref.stores.opening import open_store
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 Array = NDArray[np.float64]
 
-_N_CROWDS: Final = 8
 _PURCHASES: Final = 2e7  # simulated for a call of `demand`, shared out over draws and menus
 _CUSTOMER_DRAWS: Final = 100
 _METROPOLIS: Final = "paper.metropolis:MetropolisOptions"
@@ -181,57 +178,25 @@ class HeterogeneousUtility(Fit):
             self.n_observations_, self.n_dropped_ = origin.n_observations, origin.n_dropped
             choice = choose_sampler(self.sampler, Target(store, prior), key, plan, self.metropolis)
             self.data_hash_, self.likelihood_error_ = origin.data_hash, choice.likelihood_error
-            fingerprint = {} if plan.checkpoint is None else self._fingerprint(key, prior)
-            draws, found = self._draw(choice, plan, fingerprint)
+            fingerprint = {} if plan.checkpoint is None else fingerprint_of(self, key, prior)
+            drawn = draw_posterior(choice, plan, fingerprint, verbose=self.verbose)
+        self.sampler_, self.reason_, self.status_, self.seconds_ = drawn.how
         seed = -1 if self.seed_ is None else self.seed_
         attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}
-        self.posterior_ = as_tree(draws, VonMisesFisher.axes, origin.kept, attributes)
+        self.posterior_ = as_tree(drawn.draws, VonMisesFisher.axes, origin.kept, attributes)
         self.command_: list[str] | None = None
-        self._conclude(found, prior)
+        self._conclude(drawn.diagnostics, prior)
         self._warn()
         return self
 
-    def _fingerprint(self, key: int, prior: Prior) -> dict[str, Any]:
-        """Return all that decides the draws of a sampler."""
-        settings = ("n_chains", "concentration_bounds", "degenerate", "metropolis", "engine")
-        return {
-            "data": self.data_hash_,
-            "random_state": key,
-            "prior": prior.fingerprint(len(self.goods_)),
-            **{name: as_setting(getattr(self, name)) for name in settings},
-        }
-
-    def _draw(self, choice: Choice, plan: Plan, fingerprint: dict[str, Any]) -> tuple[Draws, Diagnostics]:
-        """Run the chosen sampler, and the one it names instead if its draws turn out unusable."""
-        with ExitStack() as stack:
-            stack.callback(choice.end_fn)
-            report = stack.enter_context(progress(self.verbose, choice.sampler.name))
-            run = run_chains(
-                choice.sampler, choice.adapt_fn(plan), fingerprint=fingerprint, reason=choice.reason, report=report,
-                diagnose_fn=choice.diagnose_fn,
-            )  # fmt: skip
-        if choice.instead_fn is not None and run.status == "hopeless":
-            return self._draw(choice.instead_fn(run.diagnostics), plan, fingerprint)
-        self.sampler_, self.reason_ = choice.sampler.name, choice.reason
-        self.status_, self.seconds_ = run.status, run.seconds
-        return choice.finish_fn(run.draws), run.diagnostics
-
     def _plan(self) -> Plan:
-        """Return how long to draw, checked."""
-        for name, least in (("n_chains", 1), ("n_draws", 1), ("n_effective", 0), ("max_draws", 1)):
-            check_count(getattr(self, name), name, least)
-        if self.max_seconds is not None and not (
-            isinstance(self.max_seconds, int | float) and 0 < self.max_seconds < math.inf
-        ):
-            raise InvalidArgument(f"max_seconds must be a positive number or None; received {self.max_seconds!r}")
+        """Return how long to draw, checked, as all that draws need is."""
         check_choice(self.sampler, "sampler", ("auto", *SAMPLERS))
         if self.metropolis is not None and not isinstance(self.metropolis, load(_METROPOLIS)):
             raise InvalidArgument(f"metropolis must be a MetropolisOptions or None; received {self.metropolis!r}")
-        checkpoint = None if self.checkpoint is None else Path(self.checkpoint)
-        return Plan(
-            int(self.n_chains), int(self.n_draws), int(self.n_effective), int(self.max_draws),
-            None if self.max_seconds is None else float(self.max_seconds), checkpoint,
-        )  # fmt: skip
+        return Plan.checked(
+            self.n_chains, self.n_draws, self.n_effective, self.max_draws, self.max_seconds, self.checkpoint
+        )
 
     def _conclude(self, found: Diagnostics, prior: Prior) -> None:
         drawn, labels = parameters_of(self.posterior_), {"mean_direction": self.goods_}
@@ -322,10 +287,9 @@ class HeterogeneousUtility(Fit):
         directions, concentrations = self._flat_draws(n_draws)
         if n_customers is None:
             n_customers = int(np.clip(_PURCHASES / (len(concentrations) * n_menus), 512, 8192))
-        size = 2 ** max(round(math.log2(max(n_customers / _N_CROWDS, 1))), 0)
         rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 1])
-        crowd = make_crowds(self.mean_direction_, size, _N_CROWDS, rng=rng)
-        return LawMarket(self.goods_, directions, concentrations, crowd, _N_CROWDS)
+        crowd = make_crowds(self.mean_direction_, n_customers, N_CROWDS, rng=rng)
+        return LawMarket(self.goods_, directions, concentrations, crowd, N_CROWDS)
 
     def _flat_draws(self, most: int) -> tuple[Array, Array]:
         draws, _ = thinned(self.posterior_, most)
@@ -343,15 +307,8 @@ class HeterogeneousUtility(Fit):
         """
         check_is_fitted(self)
         data = self.observations_ if observations is None else self._own(observations)
-        regions = Regions.of(data)
-        rows = usable_rows(regions, "drop")
-        directions, concentrations = self._flat_draws(_CUSTOMER_DRAWS)
         seed = 0 if self.seed_ is None else self.seed_
-        found = customer_utilities(regions[rows], directions, concentrations, self._prior, seed)
-        filled = (np.full(data.prices.shape, np.nan), np.full(data.prices.shape, np.nan))
-        for whole, part in zip(filled, found, strict=True):
-            whole[rows] = part
-        return CustomerUtilities(*filled)
+        return customer_utilities(Regions.of(data), *self._flat_draws(_CUSTOMER_DRAWS), self._prior, seed)
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) the log posterior predictive probability of each observation; -inf for degenerate ones."""
@@ -423,7 +380,7 @@ class HeterogeneousUtility(Fit):
         lower, upper = learned.numbers("bounds", 2)
         prior = Prior.within((lower, upper), model.n_features_in_)
         model.posterior_ = saved.tree
-        _check_draws(saved.tree, prior, learned.where)
+        check_draws(saved.tree, prior, learned.where)
         shown = model.observations_
         model.goods_ = tuple(str(name) for name in group(saved.tree, "posterior")["good"].values)
         if not (shown.goods == model.goods_ and shown.n_goods == model.n_features_in_):
@@ -436,22 +393,3 @@ class HeterogeneousUtility(Fit):
         model.seconds_, model.likelihood_error_ = learned.number("seconds"), learned.number("likelihood_error")
         model._conclude(Diagnostics.restore(dict(learned.part("diagnostics").found)), prior)
         return model
-
-
-def _check_draws(tree: xr.DataTree, prior: Prior, where: str) -> None:
-    """Refuse what no posterior draws: directions that are none, concentrations the prior rules out."""
-    per_draw, slack = ("chain", "draw"), 1e-9 * prior.upper
-    drawn = {
-        name: array_in(tree, f"posterior/{name}", (*per_draw, *axes), "f", where)
-        for name, axes in VonMisesFisher.axes.items()
-    }
-    lowest, highest = drawn["concentration"].min(), drawn["concentration"].max()
-    if not (
-        np.abs(np.linalg.norm(drawn["mean_direction"], axis=2) - 1.0).max() < 1e-6
-        and prior.lower - slack <= lowest <= highest <= prior.upper + slack
-        and all(variable.dims[:2] == per_draw for variable in group(tree, "posterior").values())
-    ):
-        raise UnreadableData(
-            f"{where}: draws must be unit vectors, with concentrations from {prior.lower:g} to {prior.upper:g}; save "
-            "the fit again"
-        )

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.checks import check_count
 from stochpref.errors import InvalidArgument
 from stochpref.posterior.checkpoints import Checkpoint, read_checkpoint, state_in, write_checkpoint
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
@@ -53,6 +54,28 @@ class Plan:
     max_draws: int = 50_000
     max_seconds: float | None = None
     checkpoint: Path | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        n_chains: int,
+        n_draws: int,
+        n_effective: int,
+        max_draws: int,
+        max_seconds: float | None,
+        checkpoint: str | Path | None,
+    ) -> Plan:
+        """Return the plan of a user's numbers, each a number that makes sense."""
+        if max_seconds is not None and not (isinstance(max_seconds, int | float) and 0 < max_seconds < math.inf):
+            raise InvalidArgument(f"max_seconds must be a positive number or None; received {max_seconds!r}")
+        return cls(
+            check_count(n_chains, "n_chains", 1),
+            check_count(n_draws, "n_draws", 1),
+            check_count(n_effective, "n_effective", 0),
+            check_count(max_draws, "max_draws", 1),
+            None if max_seconds is None else float(max_seconds),
+            None if checkpoint is None else Path(checkpoint),
+        )
 
 
 class Draws(NamedTuple):

@@ -18,7 +18,7 @@ from stochpref.mass.masses import exact_log_mass
 from stochpref.posterior.prior import Prior
 from stochpref.posterior.samplers.gibbs import Gibbs, GibbsState
 from stochpref.posterior.target import Target
-from stochpref.regions import Regions
+from stochpref.regions import Regions, usable_rows
 from stochpref.stores.memory import Memory
 
 Array = NDArray[np.float64]
@@ -37,7 +37,13 @@ class CustomerUtilities(NamedTuple):
 def customer_utilities(
     regions: Regions, mean_direction: Array, concentration: Array, prior: Prior, seed: int
 ) -> CustomerUtilities:
-    """Return utilities given the regions, over draws (draws, n) and (draws,) of the law."""
+    """Return utilities given the regions, over draws (draws, n) and (draws,) of the law; NaN where degenerate."""
+    rows = usable_rows(regions, "drop")
+    if rows.size < len(regions):
+        found = customer_utilities(regions[rows], mean_direction, concentration, prior, seed)
+        filled = np.full((2, *regions.side.shape), np.nan)
+        filled[:, rows] = found
+        return CustomerUtilities(*filled)
     mean, centre, square = np.zeros(regions.side.shape), np.zeros(regions.side.shape), np.zeros(regions.side.shape)
     kernel = Gibbs(Target(Memory(regions), prior), seed)
     latents = kernel.init(1).latents
