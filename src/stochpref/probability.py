@@ -49,8 +49,8 @@ def log_mass(
     ----------
     regions : T regions over n goods, n at least 2; or a folder of Parquet files with observations, read in blocks.
     law : of any concentration from 0 to 1e4 and beyond.
-    mean_direction, concentration : in place of a law, by name or as ``log_mass(regions, mean_direction,
-        concentration)``: a unit vector (n,) and κ.
+    mean_direction, concentration : in place of a law, by name or in that order after the regions: a unit vector (n,)
+        and κ.
     method : "exact" (quadrature, to `tolerance`), "monte_carlo" (separation of variables, an independent route with a
         standard error) or "cloud" (the paper's estimator: the share of one shared cloud of draws).
     gradient : return gradients in h = κμ too.
