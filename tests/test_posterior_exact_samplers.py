@@ -394,7 +394,7 @@ def test_weights_are_smoothed_and_resampled() -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(sp.InvalidArgument, match="step and concentration_step must be positive"):
         MetropolisOptions(step=0.0)
-    with pytest.raises(sp.InvalidArgument, match="n_cloud must be 1 or more"):
+    with pytest.raises(sp.InvalidArgument, match="n_cloud must be a whole number, 1 or more"):
         MetropolisOptions(n_cloud=0)
     with pytest.raises(sp.InvalidArgument, match="one of monte_carlo, exact"):
         MetropolisOptions(likelihood="cloud")
