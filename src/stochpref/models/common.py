@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -34,7 +33,7 @@ from stochpref.models.account import Account
 from stochpref.models.common_account import account_of
 from stochpref.models.fit import Fit, Wanted
 from stochpref.models.shared import check_observations, generator, reporting
-from stochpref.models.storage import SavedFit, restore_model, save_model
+from stochpref.models.storage import SavedFit, restore_model
 from stochpref.models.values import array_in
 from stochpref.observations import Observations
 from stochpref.posterior.results import data_groups, observations_of
@@ -317,9 +316,7 @@ class CommonUtility(Fit):
         odd = np.flatnonzero(~self.consistent_).tolist()
         return account_of(self.summary(), odd, self.explain, has_customers=has_customers)
 
-    def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
-        """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""
-        check_is_fitted(self)
+    def _learned(self) -> tuple[dict[str, Any], xr.DataTree]:
         learned = {
             "utility": self.utility_.tolist(),
             "utility_interval": None if self.utility_interval_ is None else self.utility_interval_.tolist(),
@@ -335,8 +332,7 @@ class CommonUtility(Fit):
         }
         per_row = {"consistent": self.consistent_, "excluded_by": self.excluded_by_}
         explained = xr.Dataset({name: ("observation", values) for name, values in per_row.items()})
-        tree = xr.DataTree.from_dict(data_groups(self.observations_) | {"explained": explained})
-        save_model(self, folder, name="common", learned=learned, tree=tree, command=command)
+        return learned, xr.DataTree.from_dict(data_groups(self.observations_) | {"explained": explained})
 
     @classmethod
     def restore(cls, saved: SavedFit) -> Self:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +27,7 @@ from stochpref.laws import VonMisesFisher
 from stochpref.market import Market
 from stochpref.models.account import Account
 from stochpref.models.shared import check_observations
-from stochpref.models.storage import SavedFit
+from stochpref.models.storage import SavedFit, save_model
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS
 from stochpref.problems.divisible import choose
@@ -139,8 +140,8 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         """Return what was learned, printable."""
 
     @abstractmethod
-    def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
-        """Write the fit to a folder that `load_fit` reads back."""
+    def _learned(self) -> tuple[dict[str, Any], xr.DataTree]:
+        """Return what `fit` found, for a saved fit: what JSON holds, and arrays, observations among them."""
 
     @classmethod
     @abstractmethod
@@ -237,6 +238,12 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self)
         check_observations(observations)
         return observations.over(self.goods_)
+
+    def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
+        """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""
+        check_is_fitted(self)
+        learned, tree = self._learned()
+        save_model(self, folder, learned=learned, tree=tree, command=command)
 
     def __sklearn_clone__(self) -> Self:
         # Clones share the engine: the client of a cluster cannot be copied.

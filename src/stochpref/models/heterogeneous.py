@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +26,7 @@ from stochpref.models.drawn import check_draws, draw_posterior, fingerprint_of
 from stochpref.models.fit import Fit, Wanted
 from stochpref.models.posterior_account import account_of
 from stochpref.models.shared import generator, progress
-from stochpref.models.storage import SavedFit, restore_model, save_model
+from stochpref.models.storage import SavedFit, restore_model
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.choosing import choose_sampler
@@ -53,9 +53,6 @@ from stochpref.posterior.target import Target
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions
 from stochpref.stores.opening import open_store
-
-if TYPE_CHECKING:
-    pass
 
 Array = NDArray[np.float64]
 
@@ -358,9 +355,7 @@ class HeterogeneousUtility(Fit):
             pareto_k=self.diagnostics_.pareto_k,
         )
 
-    def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
-        """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""
-        check_is_fitted(self)
+    def _learned(self) -> tuple[dict[str, Any], xr.DataTree]:
         learned = {
             "sampler": self.sampler_,
             "reason": self.reason_,
@@ -371,7 +366,7 @@ class HeterogeneousUtility(Fit):
             "diagnostics": self.diagnostics_.as_dict(),
             "likelihood_error": self.likelihood_error_,
         }
-        save_model(self, folder, name="heterogeneous", learned=learned, tree=self.posterior_, command=command)
+        return learned, self.posterior_
 
     @classmethod
     def restore(cls, saved: SavedFit) -> Self:

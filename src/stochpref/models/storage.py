@@ -57,7 +57,6 @@ def save_model(
     model: Any,
     folder: str | Path,
     *,
-    name: str,
     learned: Mapping[str, Any],
     tree: xr.DataTree,
     command: Sequence[str] | None,
@@ -66,14 +65,13 @@ def save_model(
 
     Parameters
     ----------
-    name : of the model.
     learned : what `fit` found that is no array, as JSON holds it.
     tree : arrays, the observations among them as `data_groups` arranges them.
     command : the words that made the fit; those the model came with if None.
     """
     words = model.command_ if command is None else command
     header = {
-        "model": name,
+        "model": model.name,
         "version": __version__,
         "settings": {parameter: as_setting(value) for parameter, value in model.get_params(deep=False).items()},
         "seed": model.seed_,
