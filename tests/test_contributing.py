@@ -15,8 +15,10 @@ import pytest
 
 import stochpref as sp
 from stochpref import choices
-from stochpref.problems import as_problem
+from stochpref.problems import Divisible, as_problem
+from stochpref.problems.faults import Array, Fault, MenuArrays
 from tests.contracts import check_law, check_problem
+from tests.small_fits import fit_posterior, purchases
 
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
@@ -68,3 +70,22 @@ def test_nothing_stays_behind() -> None:
     assert "stochpref.problems.few" not in sys.modules
     with pytest.raises(sp.InvalidArgument, match="problem must be one of divisible"):
         as_problem("few")
+
+
+def test_a_row_is_checked_once_on_its_way_from_file_to_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sp.write_observations(purchases(3, 30), tmp_path / "seen.csv")
+    checked: list[int] = []
+    whole = Divisible.find_faults
+
+    def counted(self: Divisible, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
+        checked.extend([] if bundles is None else [len(bundles)])
+        return whole(self, menus, bundles)
+
+    monkeypatch.setattr(Divisible, "find_faults", counted)
+    model = fit_posterior(sp.read_observations(tmp_path / "seen.csv"), n_draws=5, n_chains=2)
+    model.save(tmp_path / "fit")
+    model.summary()
+    sp.write_report(model, tmp_path / "fit.html")
+    assert checked == [30]
+    sp.load_fit(tmp_path / "fit").observations_  # noqa: B018  (what others may have changed is checked again)
+    assert checked == [30, 30]

@@ -180,6 +180,7 @@ class HeterogeneousUtility(Fit):
         self.sampler_, self.reason_, self.status_, self.seconds_ = drawn.how
         seed = -1 if self.seed_ is None else self.seed_
         attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}
+        self.observations_ = origin.kept
         self.posterior_ = as_tree(drawn.draws, VonMisesFisher.axes, origin.kept, attributes)
         self.command_: list[str] | None = None
         self._conclude(drawn.diagnostics, prior)
@@ -292,11 +293,6 @@ class HeterogeneousUtility(Fit):
         draws, _ = thinned(self.posterior_, most)
         return draws["mean_direction"].reshape(-1, len(self.goods_)), draws["concentration"].ravel()
 
-    @property
-    def observations_(self) -> Observations:  # type: ignore[override]
-        """The observations fitted."""
-        return observations_of(self.posterior_)
-
     def utilities(self, observations: Observations | None = None) -> CustomerUtilities:
         """Return the posterior of each customer's own utility given what they bought; NaN where degenerate.
 
@@ -376,7 +372,7 @@ class HeterogeneousUtility(Fit):
         prior = Prior.within((lower, upper), model.n_features_in_)
         model.posterior_ = saved.tree
         check_draws(saved.tree, prior, learned.where)
-        shown = model.observations_
+        shown = model.observations_ = observations_of(saved.tree)
         model.goods_ = tuple(str(name) for name in group(saved.tree, "posterior")["good"].values)
         if not (shown.goods == model.goods_ and shown.n_goods == model.n_features_in_):
             raise UnreadableData(
