@@ -110,6 +110,12 @@ def test_mathematics_reads_no_files(module: str) -> None:
     assert not {part_of(name) for name in imported(MODULES[module])} & {"files", "readers"}
 
 
+@pytest.mark.parametrize("module", sorted(m for m in MODULES if part_of(m) == "posterior"))
+def test_samplers_do_not_know_where_observations_are(module: str) -> None:
+    places = {f"stores.{name}" for name in ("cluster", "device", "disk", "engines", "opening")}
+    assert not {name for name in imported(MODULES[module]) if name in places or part_of(name) == "readers"}
+
+
 def test_public_names_load_and_no_module_shadows_them() -> None:
     for name in stochpref.__all__:
         assert getattr(stochpref, name) is not None

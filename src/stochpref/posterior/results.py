@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from stochpref.checks import check_text
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Draws
 from stochpref.problems import pack_problem, unpack_problem
@@ -43,6 +44,8 @@ def as_tree(
 
 def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
     """Return groups observed_data and constant_data, from which `observations_of` makes the observations again."""
+    for argument in ("goods", "customers", "labels"):
+        check_text(getattr(observations, argument) or (), argument)  # or pandas says it in words of its own
     per_row = ("observation", "good")
     rows: dict[str, Any] = {
         "observation": np.arange(len(observations)),

@@ -78,10 +78,6 @@ class PackedRegions:
     def __len__(self) -> int:
         return self.codes.shape[0]
 
-    def rows(self, start: int, stop: int) -> PackedRegions:
-        """Return consecutive rows without copying them."""
-        return PackedRegions(self.codes[start:stop], self.slope[start:stop], self.price_scale)
-
     def unpack(self) -> Regions:
         """Return the regions."""
         n_rows, n = self.slope.shape
