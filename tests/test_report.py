@@ -273,8 +273,8 @@ def test_the_page_of_ten_thousand_purchases_and_a_long_run_is_small():
     """The draws of a short run, repeated: what is under test is the size, and that a page thins and samples."""
     model = copy.copy(posterior(25))
     draws = group(model.posterior_, "posterior").isel(draw=np.arange(500) % 10).assign_coords(draw=np.arange(500))
-    data = data_groups(purchases(25, 10_000))
-    model.posterior_ = xr.DataTree.from_dict({"posterior": draws, **data})
+    model.observations_ = purchases(25, 10_000)
+    model.posterior_ = xr.DataTree.from_dict({"posterior": draws, **data_groups(model.observations_)})
     text = page.render(model)
     found = Page(text)
     assert json.loads(found.data)["draws"] == 200
