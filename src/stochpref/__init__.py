@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from stochpref.readers import StoredObservations as StoredObservations
     from stochpref.readers import read_menus as read_menus
     from stochpref.readers import read_observations as read_observations
+    from stochpref.readers import read_orders as read_orders
     from stochpref.readers import write_menus as write_menus
     from stochpref.readers import write_observations as write_observations
     from stochpref.regions import Regions as Regions
@@ -97,6 +98,7 @@ _HOME = {
     "optimal_menus": "design",
     "read_menus": "readers",
     "read_observations": "readers",
+    "read_orders": "readers",
     "sign_menus": "paper.signs",
     "simulate": "laws",
     "write_menus": "readers",

@@ -14,6 +14,7 @@ from stochpref.readers.scanning import BadRow as BadRow
 from stochpref.readers.scanning import Scan as Scan
 from stochpref.readers.scanning import read_menus as read_menus
 from stochpref.readers.scanning import read_observations as read_observations
+from stochpref.readers.scanning import read_orders as read_orders
 from stochpref.readers.scanning import scan as scan
 from stochpref.readers.writing import write_menus as write_menus
 from stochpref.readers.writing import write_observations as write_observations

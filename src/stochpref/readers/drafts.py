@@ -37,12 +37,16 @@ class Wishes:
     budget : "stated", "spent" to compute it from prices and quantities, or "rounded" to do so where the two are near.
     caps : a number, or one per good; a column of caps goes before it.
     has_quantities : False for menus.
+    fill_prices : keys of the orders from which prices of goods not bought are taken; None for store and week.
+    fill_within : days that such a price may be away where nobody bought the good in all of the keys.
     """
 
     columns: Mapping[str, Place]
     budget: str
     caps: ArrayLike
     has_quantities: bool = True
+    fill_prices: tuple[str, ...] | None = None
+    fill_within: float = 28.0
 
 
 class Flaw(NamedTuple):
@@ -70,7 +74,8 @@ class Draft:
     labels : T names of observations; empty where the row number says it all.
     rows : (T, n) index of the table row that holds a pair, -1 where none does.
     flaws : what could not be read.
-    layout : "long", "wide" or "pabulib".
+    layout : "long", "wide", "orders" or "pabulib".
+    notes : what was done to arrive at the numbers, in words.
     source, row_numbers, counting : as in `Table`.
     """
 
@@ -87,6 +92,7 @@ class Draft:
     source: str
     row_numbers: Callable[[], Indices]
     counting: str
+    notes: tuple[str, ...] = ()
 
 
 class CellReader:
@@ -152,6 +158,7 @@ def finish_draft(
     rows: Indices,
     flaws: tuple[Flaw, ...],
     layout: str,
+    notes: tuple[str, ...] = (),
 ) -> Draft:
     """Fill in what follows from the rest: caps not stated, nothing bought of what is not on offer, money spent."""
     check_text(goods, "goods")
@@ -180,6 +187,7 @@ def finish_draft(
         source=table.source,
         row_numbers=table.row_numbers,
         counting=table.counting,
+        notes=notes,
     )
 
 

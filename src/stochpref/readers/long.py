@@ -34,7 +34,7 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
     """Return a draft from one row per observation and good."""
     places = _find_places(table, wishes)
     reader = CellReader(table)
-    observation = _label_observations(reader, places["observation"])
+    observation = label_observations(reader, places["observation"])
     good = reader.labels(str(places["good"]))
     unnamed = np.flatnonzero(good.codes < 0)
     reader.note(unnamed, f"column {places['good']!r} must name a good", lambda _: "an empty cell", "name the good")
@@ -51,11 +51,11 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
         table,
         wishes,
         prices=prices,
-        budgets=_agree_on_budgets(reader, observation, places["budget"]),
+        budgets=agree_on_budgets(reader, observation, places["budget"]),
         bundles=bundles,
         caps=caps,
         goods=good.names,
-        customers=_agree_on_customers(reader, observation, places["customer"]),
+        customers=agree_on_customers(reader, observation, places["customer"]),
         labels=observation.names,
         rows=rows,
         flaws=reader.flaws,
@@ -72,7 +72,8 @@ def _find_places(table: Table, wishes: Wishes) -> dict[str, Place | None]:
     return places
 
 
-def _label_observations(reader: CellReader, column: Place | None) -> Labels:
+def label_observations(reader: CellReader, column: Place | None) -> Labels:
+    """Return which observation every row belongs to, and have the reader lay its flaws to their charge."""
     table = reader.table
     # Menus that no column tells apart are one menu.
     labels = Labels(np.zeros(table.n_rows, np.int64), ("1",)) if column is None else reader.labels(column)
@@ -105,19 +106,29 @@ def _pair_rows(reader: CellReader, observation: Indices, good: Indices, shape: t
     return rows.reshape(shape)
 
 
-def _agree_on_budgets(reader: CellReader, observation: Labels, place: Place | None) -> Array | None:
+def agree_on_budgets(reader: CellReader, observation: Labels, place: Place | None) -> Array | None:
+    """Return the budget of each observation; rows that disagree are flaws."""
     if place is None:
         return None
     values = reader.numbers(place)
     return _agree(reader, observation, values, "budget", lambda value: f"{value:g}")
 
 
-def _agree_on_customers(reader: CellReader, observation: Labels, place: Place | None) -> tuple[str, ...] | None:
+def agree_on_customers(reader: CellReader, observation: Labels, place: Place | None) -> tuple[str, ...] | None:
+    """Return the customer of each observation; rows that disagree are flaws."""
     if place is None:
         return None
     labels = reader.labels(place)
     codes = _agree(reader, observation, labels.codes, "customer", lambda code: repr((*labels.names, "")[int(code)]))
     return names_of(labels, codes)
+
+
+def first_rows(observation: Labels) -> Indices:
+    """Return (T,) the first row of each observation."""
+    first = np.empty(len(observation.names), dtype=np.int64)
+    count = len(observation.codes)
+    first[observation.codes[::-1]] = np.arange(count)[::-1]  # where an index repeats, the last assignment stays
+    return first
 
 
 def _agree(
@@ -127,9 +138,7 @@ def _agree(
 
     A first value that is NaN is left to the rules about values, or was not a number and has been noted.
     """
-    first = np.empty(len(observation.names), dtype=np.int64)
-    first[observation.codes[::-1]] = np.arange(len(values))[::-1]  # where an index repeats, the last assignment stays
-    agreed = values[first]
+    agreed = values[first_rows(observation)]
     expected = agreed[observation.codes]
     reader.note(
         np.flatnonzero((values != expected) & ~np.isnan(expected)),

@@ -8,6 +8,7 @@ Wide data has, for price, quantity and cap, one column per good, recognised by a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -18,8 +19,10 @@ from stochpref.readers.tables import Table
 
 Place: TypeAlias = str | float  # a column, or a constant for every row
 
-ROLES: Final = ("observation", "good", "price", "quantity", "budget", "customer", "cap")
-NUMERIC_ROLES: Final = ("price", "quantity", "budget", "cap")
+ROLES: Final = (
+    "observation", "good", "price", "quantity", "budget", "customer", "cap", "date", "store", "discount", "total",
+)  # fmt: skip
+NUMERIC_ROLES: Final = ("price", "quantity", "budget", "cap", "discount", "total")
 EVERY_OTHER: Final = ("*", "")  # a prefix that matches every column not otherwise used
 
 _ADVICE: Final = {
@@ -28,14 +31,25 @@ _ADVICE: Final = {
     "quantity": "; if every other column of a wide table is a quantity, pass quantity='*'",
 }
 _SPENT: Final = ", or read with budget='spent' (--budget spent)"  # where there are quantities
-# What others call our columns: offered where nothing is spelt alike, never taken without a word.
+# What others call our columns, spelt in small letters without marks: offered where nothing is spelt alike; taken of
+# our own accord only from an export of orders, whose columns say among them what it is, and with a word.
 _SYNONYMS: Final = {
-    "observation": ("obs", "obsid", "id", "order", "order_id", "trans", "transaction", "basket", "trip", "visit"),
-    "good": ("product", "item", "brand", "sku", "article", "alternative", "alt"),
-    "price": ("cost", "unit_price", "unitprice", "rate"),
+    "observation": (
+        "obs", "obsid", "id", "order", "orderid", "orderno", "ordernumber", "trans", "transaction", "transactionid",
+        "basket", "basketid", "invoice", "invoiceno", "receipt", "receiptid", "trip", "visit",
+    ),
+    "good": ("product", "productid", "item", "brand", "sku", "article", "alternative", "alt", "stockcode"),
+    "price": ("cost", "unitprice", "rate", "itemprice"),
     "quantity": ("qty", "amount", "units", "count", "choice", "bought", "volume"),
     "budget": ("income", "money", "wallet", "limit", "total", "expenditure"),
-}
+    "customer": ("customerid", "client", "clientid", "user", "userid", "member", "memberid", "household"),
+    "date": ("day", "orderdate", "invoicedate", "timestamp", "datetime", "createdat", "purchasedate"),
+    "store": ("storeid", "shop", "shopid", "branch", "outlet", "market", "location"),
+    "discount": ("rebate", "discountamount", "promo", "reduction"),
+    "total": ("linetotal", "lineamount", "linevalue", "subtotal"),
+}  # fmt: skip
+_NEEDED: Final = ("observation", "good")
+_OF_ORDERS: Final = ("date", "store", "discount", "total")  # columns that tables of menus do not have
 
 
 def check_columns(columns: Mapping[str, object] | None) -> dict[str, Place]:
@@ -67,8 +81,8 @@ def resolve_constants(given: Mapping[str, Place], table: Table) -> dict[str, Pla
     return resolved
 
 
-def find_layout(table: Table, given: Mapping[str, Place], layout: str) -> str:
-    """Return 'long' or 'wide': long if there is a column of goods, else wide.
+def find_layout(table: Table, given: Mapping[str, Place], layout: str, budget: str = "stated") -> str:
+    """Return 'orders' if the columns are those of an export of orders, 'long' if there is a column of goods, or 'wide'.
 
     Raises
     ------
@@ -76,6 +90,8 @@ def find_layout(table: Table, given: Mapping[str, Place], layout: str) -> str:
     """
     if layout != "auto":
         return layout
+    if budget == "stated" and _is_of_orders(table, given):
+        return "orders"
     if "good" in given or "good" in table.names:
         return "long"
     prefixes = [given.get(role, role) for role in ("quantity", "price")]
@@ -87,6 +103,35 @@ def find_layout(table: Table, given: Mapping[str, Place], layout: str) -> str:
         "column of a long table names the goods, columns={'good': ...} (--column good=...), or which prefix in a wide "
         "table the quantities have, columns={'quantity': ...} (--column quantity=...), '*' if every column holds one"
     )
+
+
+def order_columns(table: Table, given: Mapping[str, Place]) -> dict[str, str]:
+    """Return the columns of an export of orders by role: those with our names, or the only one with a name alike.
+
+    Roles that the user has mapped are left out, and so are columns that play one of those.
+    """
+    taken = {place for place in given.values() if isinstance(place, str)}
+    found: dict[str, str] = {role: role for role in ROLES if role not in given and role in table.names}
+    free = [name for name in table.names if name not in taken and name not in found]
+    for role, names in _SYNONYMS.items():
+        alike = [name for name in free if _spelt(name) in names]
+        if role not in given and role not in found and len(alike) == 1 and role != "budget":
+            found[role] = alike[0]
+            free.remove(alike[0])
+    return found
+
+
+def _is_of_orders(table: Table, given: Mapping[str, Place]) -> bool:
+    """Tell whether a table looks like an export of orders: it names orders and goods, dates or stores, no budgets."""
+    roles = order_columns(table, given).keys() | given.keys()
+    return (
+        all(role in roles for role in _NEEDED) and "budget" not in roles and any(role in roles for role in _OF_ORDERS)
+    )
+
+
+def _spelt(name: str) -> str:
+    """Return a name in small letters, without the marks between its words."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
 
 
 def find_column(table: Table, given: Mapping[str, Place], role: str) -> Place | None:
@@ -144,7 +189,7 @@ def match_prefix(names: Iterable[str], prefix: str, *, given: bool) -> dict[str,
 def _likely(role: str, name: str, names: Iterable[str]) -> str:
     """Return what `nearest` says of a column that is not there, or else offers one that others give this role."""
     names = list(names)
-    alike = [other for other in names if other.strip().casefold() in _SYNONYMS.get(role, ())]
+    alike = [other for other in names if _spelt(other) in _SYNONYMS.get(role, ())]
     return nearest(name, names) or (f"; is it {alike[0]!r} (--column {role}={alike[0]})?" if alike else "")
 
 

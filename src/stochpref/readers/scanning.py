@@ -22,6 +22,7 @@ from stochpref.readers.delimited import table_of_text
 from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.long import draft_long
 from stochpref.readers.mapping import check_columns, find_layout, resolve_constants
+from stochpref.readers.orders import draft_orders
 from stochpref.readers.pabulib import draft_pabulib
 from stochpref.readers.tables import SUFFIXES, Table, is_path, read_bytes, suffix_of, table_of_frame, table_of_parquet
 from stochpref.readers.wide import draft_wide
@@ -29,7 +30,7 @@ from stochpref.rows import assemble
 
 logger = logging.getLogger("stochpref")
 
-_DRAFTS: Final = {"long": draft_long, "wide": draft_wide}
+_DRAFTS: Final = {"long": draft_long, "wide": draft_wide, "orders": draft_orders}
 _PROBLEM: Final = "divisible"  # what customers are taken to solve
 
 
@@ -63,7 +64,8 @@ class Scan:
     observations : those that break no rule, None if there are none.
     n_read : number of observations in the source, good or bad.
     bad : the rows that break a rule, in order; one observation may have several.
-    layout : "long", "wide" or "pabulib".
+    layout : "long", "wide", "orders" or "pabulib".
+    notes : what was done to arrive at the numbers, in words: lines added up, prices filled in.
     counting : how rows are numbered, in words.
     locate : position among the observations kept -> "row 7 (observation 3)"; costs a second pass over a text file.
     """
@@ -75,6 +77,7 @@ class Scan:
     layout: str
     counting: str
     locate: Callable[[int], str]
+    notes: tuple[str, ...] = ()
 
     @property
     def n_bad(self) -> int:
@@ -103,6 +106,8 @@ def read_observations(
     budget: str = "stated",
     caps: ArrayLike = 1.0,
     skip_bad: bool = False,
+    fill_prices: str | Iterable[str] | None = None,
+    fill_within: float = 28.0,
 ) -> Observations:
     """Return the observations of a file or data frame.
 
@@ -111,7 +116,8 @@ def read_observations(
     source : a path (.csv, .tsv, either with .gz, .parquet, Pabulib .pb) or a data frame (pandas, polars, Arrow, ...).
     layout : "long", one row per observation and good: ``observation, good, price, quantity, budget``, and if there are
         any ``customer, cap``; "wide", one row per observation: ``price_<good>, quantity_<good>, budget``, and if there
-        are any ``observation, customer, cap_<good>``; or "auto": long if there is a column of goods.
+        are any ``observation, customer, cap_<good>``; "orders", see `read_orders`; or "auto": orders if the table has
+        dates, stores, discounts or line totals and no budgets, else long if there is a column of goods.
     columns : our name -> your column, your prefix in wide data, or a constant: ``{"quantity": "x", "price": 1.0}``. The
         good follows a prefix after an underscore or as a number (``x_milk``, ``x1``); the prefix ``"*"`` takes every
         column not otherwise used.
@@ -119,6 +125,7 @@ def read_observations(
         stated, but spent where the two differ by 1 % at most, for rounded figures.
     caps : largest quantities: a number or one per good; a column of caps goes before it.
     skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
+    fill_prices, fill_within : as in `read_orders`.
 
     Raises
     ------
@@ -131,7 +138,59 @@ def read_observations(
     In long data an (observation, good) pair that does not occur, or has an empty price, was not on offer. Observations
     and goods keep their order of first appearance.
     """
-    return scan(source, layout=layout, columns=columns, budget=budget, caps=caps).accept(skip_bad=skip_bad)
+    found = scan(
+        source,
+        layout=layout,
+        columns=columns,
+        budget=budget,
+        caps=caps,
+        fill_prices=fill_prices,
+        fill_within=fill_within,
+    )
+    return found.accept(skip_bad=skip_bad)
+
+
+def read_orders(
+    source: Any,
+    *,
+    columns: Mapping[str, str | float] | None = None,
+    budget: str = "stated",
+    caps: ArrayLike = 1.0,
+    skip_bad: bool = False,
+    fill_prices: str | Iterable[str] | None = None,
+    fill_within: float = 28.0,
+) -> Observations:
+    """Return the observations of an export of orders: a row per line of an order, only what was bought.
+
+    Lines of one order and good are added up; discounts are taken off; returns are set against what they return. Prices
+    of what an order does not hold come from other orders.
+
+    Parameters
+    ----------
+    source : a file or data frame, as in `read_observations`. Our names are ``observation`` (the order), ``good``,
+        ``quantity`` (1 if there is none), ``price`` (of a unit) or ``total`` (of the line), and if there are any
+        ``discount`` (money off the line), ``date``, ``store``, ``customer``, ``budget``. Common other names, such as
+        ``order_id`` or ``sku``, are understood where only one column has such a name.
+    columns : our name -> your column, or a constant.
+    budget : as in `read_observations`; where no budget is stated, what the order came to.
+    caps, skip_bad : as in `read_observations`.
+    fill_prices : what an order shares with those that its missing prices are taken from: columns, and day, week, month
+        or year of the date, the most telling first, such as "store,week". The order nearest in time counts. Where none
+        that shares all of them bought the good, the last is left out, then the one before. None for those of store and
+        week that the table tells.
+    fill_within : days that a price may be away once a key has been left out; a good with no price so near counts as not
+        on offer.
+    """
+    found = scan(
+        source,
+        layout="orders",
+        columns=columns,
+        budget=budget,
+        caps=caps,
+        fill_prices=fill_prices,
+        fill_within=fill_within,
+    )
+    return found.accept(skip_bad=skip_bad)
 
 
 def scan(
@@ -141,14 +200,32 @@ def scan(
     columns: Mapping[str, str | float] | None = None,
     budget: str = "stated",
     caps: ArrayLike = 1.0,
+    fill_prices: str | Iterable[str] | None = None,
+    fill_within: float = 28.0,
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
-    return scan_draft(_draft(source, check_choice(layout, "layout", LAYOUTS), make_wishes(columns, budget, caps)))
+    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within)
+    return scan_draft(_draft(source, check_choice(layout, "layout", LAYOUTS), wishes))
 
 
-def make_wishes(columns: Mapping[str, str | float] | None, budget: str, caps: ArrayLike) -> Wishes:
+def make_wishes(
+    columns: Mapping[str, str | float] | None,
+    budget: str,
+    caps: ArrayLike,
+    fill_prices: str | Iterable[str] | None = None,
+    fill_within: float = 28.0,
+) -> Wishes:
     """Return how observations are to be read, checked; parameters as `read_observations`."""
-    return Wishes(check_columns(columns), check_choice(budget, "budget", BUDGETS), caps)
+    if not (isinstance(fill_within, int | float) and fill_within >= 0):
+        raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
+    keys = fill_prices.split(",") if isinstance(fill_prices, str) else fill_prices
+    return Wishes(
+        check_columns(columns),
+        check_choice(budget, "budget", BUDGETS),
+        caps,
+        fill_prices=None if keys is None else tuple(str(key).strip() for key in keys),
+        fill_within=float(fill_within),
+    )
 
 
 def scan_draft(draft: Draft) -> Scan:
@@ -168,6 +245,7 @@ def scan_draft(draft: Draft) -> Scan:
         layout=draft.layout,
         counting=draft.counting,
         locate=locate,
+        notes=draft.notes,
     )
 
 
@@ -224,7 +302,7 @@ def _draft(source: Any, layout: str, wishes: Wishes) -> Draft:
         raise UnreadableData(f"{table.source}: has no rows after its header; there is nothing to read")
     wishes = replace(wishes, columns=resolve_constants(wishes.columns, table))
     try:
-        return _DRAFTS[find_layout(table, wishes.columns, layout)](table, wishes)
+        return _DRAFTS[find_layout(table, wishes.columns, layout, wishes.budget)](table, wishes)
     except UnreadableData as error:
         if str(error).startswith(table.source):
             raise

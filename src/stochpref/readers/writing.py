@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from stochpref.checks import check_choice
-from stochpref.choices import LAYOUTS
 from stochpref.errors import InvalidArgument
 from stochpref.files import replacing
 from stochpref.observations import Menus, Observations
@@ -56,7 +55,7 @@ def write_observations(observations: Observations, path: str | os.PathLike[str],
     if not isinstance(observations, Observations):
         raise InvalidArgument(f"observations must be Observations; received {type(observations).__name__}")
     check_handled(observations, "a file of observations", features=False)
-    arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", LAYOUTS[1:])]
+    arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", tuple(_ARRANGEMENTS))]
     write_fn = _WRITERS[check_suffix(path)]
     _check_names(observations)
     table = pa.table(arrange_fn(observations))
@@ -69,7 +68,7 @@ def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "lo
     if not isinstance(menus, Menus):
         raise InvalidArgument(f"menus must be Menus; received {type(menus).__name__}")
     check_handled(menus, "a file of menus", features=False)
-    arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", LAYOUTS[1:])]
+    arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", tuple(_ARRANGEMENTS))]
     write_fn = _WRITERS[check_suffix(path)]
     unbought = Observations(
         menus.prices, menus.budgets, np.zeros_like(menus.prices), goods=menus.goods, caps=menus.caps,
