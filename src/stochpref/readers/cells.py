@@ -7,6 +7,7 @@ Missing cells (empty, NA, NaN, null, none) become NaN in a column of numbers and
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -66,12 +67,11 @@ def to_numbers(column: Any, name: str, decimal: str = ".") -> Numbers:
     trimmed = pc.utf8_trim_whitespace(column)
     is_missing = pc.is_in(pc.utf8_lower(trimmed), pa.array(_MISSING, column.type))
     present = pc.if_else(is_missing, pa.scalar(None, column.type), trimmed)
-    if decimal != ".":
-        present = pc.replace_substring(present, decimal, ".")
+    plain = present if decimal == "." else pc.replace_substring(present, decimal, ".")
     try:
-        return Numbers(_as_floats(pc.cast(present, pa.float64())), [], [])
+        return Numbers(_as_floats(pc.cast(plain, pa.float64())), [], [])
     except pa.ArrowInvalid:
-        return _located(column, present)
+        return _located(column, present, decimal)
 
 
 def to_labels(column: Any, name: str) -> Labels:
@@ -99,6 +99,40 @@ def parse_number(text: str) -> float | None:
         return None
 
 
+def parse_amounts(texts: list[str], decimal: str) -> list[float | None]:
+    """Return the numbers that the texts of a column stand for, with a currency sign or marks of thousands.
+
+    Marks are taken for thousands where nothing else is possible: with decimals behind them, with more than one of them,
+    or next to such cells in the same column; a space or an apostrophe between groups of three digits always. Two signs
+    in one column are two currencies, which no number says apart.
+    """
+    bare = [_SIGN.sub("", text).strip() for text in texts]
+    signs = {sign for text in texts for sign in _SIGN.findall(text)}
+    if len(signs) > 1:
+        return [parse_number(text) for text in texts]
+    bare = [_SPACED.sub("", text) for text in bare]
+    if any(_is_grouped(text, ".", ",", is_certain=True) for text in bare):
+        decimal = ","
+    mark = "," if decimal == "." else "."
+    are_marked = any(_is_grouped(text, mark, decimal, is_certain=True) for text in bare)
+    return [
+        parse_number(text.replace(mark, "").replace(decimal, "."))
+        if mark in text and are_marked and _is_grouped(text, mark, decimal, is_certain=False)
+        else parse_number(text.replace(decimal, ".") if mark not in text else text)
+        for text in bare
+    ]
+
+
+_SIGN: Final = re.compile(r"[$€£¥₹₽₩₺₴₫₱฿]|\b(?:USD|EUR|GBP|CHF|PLN|SEK|NOK|DKK|CZK|JPY|CAD|AUD|INR)\b")
+_SPACED: Final = re.compile(r"(?<=\d)[ \u00a0\u202f'’](?=\d{3}(?!\d))")
+
+
+def _is_grouped(text: str, mark: str, decimal: str, *, is_certain: bool) -> bool:
+    """Tell whether marks group digits by three; for certain, if they could not be decimals."""
+    grouped = re.fullmatch(rf"[-+]?\d{{1,3}}((?:{re.escape(mark)}\d{{3}})+)({re.escape(decimal)}\d+)?", text)
+    return grouped is not None and not (is_certain and grouped[1].count(mark) == 1 and grouped[2] is None)
+
+
 def _plain(column: Any) -> Any:
     """Return one contiguous array, categories and text views decoded."""
     if isinstance(column, pa.ChunkedArray):
@@ -118,10 +152,10 @@ def _as_floats(column: Any) -> NDArray[np.float64]:
     return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _located(column: Any, present: Any) -> Numbers:
-    """Convert text some of which is not a number: each different text once, in Python."""
+def _located(column: Any, present: Any, decimal: str) -> Numbers:
+    """Convert text some of which is not a plain number: each different text once, in Python."""
     encoded = present.dictionary_encode()
-    parsed = [parse_number(text) for text in encoded.dictionary.to_pylist()]
+    parsed = parse_amounts(encoded.dictionary.to_pylist(), decimal)
     table = np.array([np.nan if value is None else value for value in parsed] + [np.nan])
     is_bad = np.array([value is None for value in parsed] + [False])
     codes = np.array(encoded.indices.fill_null(len(parsed)).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -40,17 +40,19 @@ def table_of_text(data: bytes, source: str, separator: str | None = None) -> Tab
     ------
     UnreadableData : not text, no header, no rows.
     """
-    text = decode(data, source)
+    text, notes = decode_any(data, source)
     separator = separator or _find_separator(text[:_LONGEST_HEADER])
     decimal = _find_decimal(text, separator)
     try:
         _, header = next(_records(text[:_LONGEST_HEADER], separator), (0, []))
         if not header:
             raise UnreadableData(f"{source}: is empty; the first row must name the columns")
-        names = tuple(name.lstrip() for name in header)  # 'a, b' is how people type
-        parsed = _parse_fast(data.removeprefix(_BYTE_ORDER_MARK), header, separator)
+        names = tuple(name.strip() for name in header)
+        if names != tuple(name.lstrip() for name in header):  # 'a, b' is how people type, and no news
+            notes += ("columns: spaces around their names are left out",)
+        parsed = _parse_fast(text.encode() if notes else data.removeprefix(_BYTE_ORDER_MARK), header, separator)
         if parsed is None:
-            return replace(_parse_slowly(text, source, names, separator), decimal=decimal)
+            return replace(_parse_slowly(text, source, names, separator), decimal=decimal, notes=notes)
     except csv.Error as error:
         raise UnreadableData(f"{source}: is not delimited text: {error}; export it as CSV") from None
 
@@ -58,7 +60,7 @@ def table_of_text(data: bytes, source: str, separator: str | None = None) -> Tab
         lines = np.array([line for line, _ in _records(text, separator)][1:], dtype=np.int64)
         return lines if len(lines) == parsed.num_rows else np.arange(parsed.num_rows) + 2
 
-    return Table(source, names, parsed.num_rows, parsed.column, row_numbers, _COUNTING, decimal=decimal)
+    return Table(source, names, parsed.num_rows, parsed.column, row_numbers, _COUNTING, decimal=decimal, notes=notes)
 
 
 _COUNTING: Final = "the header is row 1"
@@ -84,6 +86,27 @@ def decode(data: bytes, source: str) -> str:
             f"{source}: row {row} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}; "
             "save it as 'CSV UTF-8' or convert it with iconv"
         ) from None
+
+
+def decode_any(data: bytes, source: str) -> tuple[str, tuple[str, ...]]:
+    """Return bytes as text, and a note where they are not UTF-8 but what Windows programs write in the West.
+
+    Raises
+    ------
+    UnreadableData : another encoding or no text at all.
+    """
+    try:
+        return decode(data, source), ()
+    except UnreadableData:
+        if b"\0" in data or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise
+        try:
+            text = data.decode("cp1252")
+        except UnicodeDecodeError:
+            text = None
+        if text is None:
+            raise
+        return text, ("text: read as Windows-1252 (cp1252), for it is not UTF-8; look at letters with accents",)
 
 
 def _find_separator(head: str) -> str:

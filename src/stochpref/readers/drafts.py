@@ -187,7 +187,7 @@ def finish_draft(
         source=table.source,
         row_numbers=table.row_numbers,
         counting=table.counting,
-        notes=notes,
+        notes=(*table.notes, *notes),
     )
 
 

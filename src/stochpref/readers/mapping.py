@@ -9,7 +9,7 @@ Wide data has, for price, quantity and cap, one column per good, recognised by a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from stochpref.checks import check_choice, nearest
@@ -75,7 +75,7 @@ def resolve_constants(given: Mapping[str, Place], table: Table) -> dict[str, Pla
     resolved = dict(given)
     for role in NUMERIC_ROLES:
         place = resolved.get(role)
-        if isinstance(place, str) and place not in table.names:
+        if isinstance(place, str) and same_name(table.names, place) is None:
             number = parse_number(place)
             resolved[role] = place if number is None else number
     return resolved
@@ -92,7 +92,7 @@ def find_layout(table: Table, given: Mapping[str, Place], layout: str, budget: s
         return layout
     if budget == "stated" and _is_of_orders(table, given):
         return "orders"
-    if "good" in given or "good" in table.names:
+    if "good" in given or same_name(table.names, "good") is not None:
         return "long"
     prefixes = [given.get(role, role) for role in ("quantity", "price")]
     if any(isinstance(prefix, str) and match_prefix(table.names, prefix, given=True) for prefix in prefixes):
@@ -111,8 +111,9 @@ def order_columns(table: Table, given: Mapping[str, Place]) -> dict[str, str]:
     Roles that the user has mapped are left out, and so are columns that play one of those.
     """
     taken = {place for place in given.values() if isinstance(place, str)}
-    found: dict[str, str] = {role: role for role in ROLES if role not in given and role in table.names}
-    free = [name for name in table.names if name not in taken and name not in found]
+    ours = {role: same_name(table.names, role) for role in ROLES if role not in given}
+    found = {role: name for role, name in ours.items() if name is not None}
+    free = [name for name in table.names if name not in taken and name not in found.values()]
     for role, names in _SYNONYMS.items():
         alike = [name for name in free if _spelt(name) in names]
         if role not in given and role not in found and len(alike) == 1 and role != "budget":
@@ -141,12 +142,21 @@ def find_column(table: Table, given: Mapping[str, Place], role: str) -> Place | 
     ------
     UnreadableData : the user named a column that is not there.
     """
-    if role not in given:
-        return role if role in table.names else None
-    place = given[role]
-    if isinstance(place, str) and place not in table.names:
+    place = given.get(role, role)
+    if not isinstance(place, str):
+        return place
+    column = same_name(table.names, place)
+    if column is None and role in given:
         raise UnreadableData(missing_column(table, role, place))
-    return place
+    return column
+
+
+def same_name(names: Sequence[str], name: str) -> str | None:
+    """Return the name as it is spelt among others, capitals aside if only one fits then; None if none does."""
+    if name in names:
+        return name
+    alike = [other for other in names if other.casefold() == name.strip().casefold()]
+    return alike[0] if len(alike) == 1 else None
 
 
 def need_column(table: Table, given: Mapping[str, Place], role: str, *, has_quantities: bool = True) -> Place:
@@ -177,11 +187,21 @@ def match_prefix(names: Iterable[str], prefix: str, *, given: bool) -> dict[str,
     names = list(names)
     if prefix in EVERY_OTHER:
         return {name: name for name in names}
+    exact = _tails(names, prefix, given=given)
+    return exact or _tails(names, prefix, given=given, fold=str.casefold)
+
+
+def _tails(names: list[str], prefix: str, *, given: bool, fold: Callable[[str], str] = str) -> dict[str, str]:
+    """Return good -> column for names that begin with a prefix, both as `fold` makes them."""
     marked = prefix if not prefix[-1].isalnum() else f"{prefix}_"
-    tails = {name.removeprefix(marked): name for name in names if name.startswith(marked) and name != marked}
+
+    def behind(start: str) -> dict[str, str]:
+        return {name[len(start) :]: name for name in names if fold(name).startswith(fold(start)) and name[len(start) :]}
+
+    tails = behind(marked)
     if tails:
         return tails
-    direct = {name.removeprefix(prefix): name for name in names if name.startswith(prefix) and name != prefix}
+    direct = behind(prefix)
     numbered = {tail: name for tail, name in direct.items() if tail.isdigit()}
     return numbered or (direct if given else {})
 

@@ -24,7 +24,16 @@ from stochpref.readers.long import draft_long
 from stochpref.readers.mapping import check_columns, find_layout, resolve_constants
 from stochpref.readers.orders import draft_orders
 from stochpref.readers.pabulib import draft_pabulib
-from stochpref.readers.tables import SUFFIXES, Table, is_path, read_bytes, suffix_of, table_of_frame, table_of_parquet
+from stochpref.readers.tables import (
+    SUFFIXES,
+    Table,
+    is_path,
+    join_headers,
+    read_bytes,
+    suffix_of,
+    table_of_frame,
+    table_of_parquet,
+)
 from stochpref.readers.wide import draft_wide
 from stochpref.rows import assemble
 
@@ -298,6 +307,7 @@ def _draft(source: Any, layout: str, wishes: Wishes) -> Draft:
         table = _table_of_file(path, suffix)
     else:
         table = table_of_frame(source)
+    table = join_headers(table)
     if table.n_rows == 0:
         raise UnreadableData(f"{table.source}: has no rows after its header; there is nothing to read")
     wishes = replace(wishes, columns=resolve_constants(wishes.columns, table))

@@ -13,7 +13,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +40,7 @@ class Table:
     counting : how rows are numbered, in words.
     ragged : row -> number of fields, for rows that have more or fewer than the header.
     decimal : the mark before the decimals of a number that is written as text.
+    notes : what was done to read it, in words.
     positions : name -> position of a column.
     """
 
@@ -51,6 +52,7 @@ class Table:
     counting: str
     ragged: Mapping[int, int] = field(default_factory=dict)
     decimal: str = "."
+    notes: tuple[str, ...] = ()
     positions: Mapping[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,6 +82,50 @@ class Table:
                 "write or copy it again"
             )
         return column
+
+
+def join_headers(table: Table) -> Table:
+    """Return a table whose header has two rows, as pivots have, with both as one: 'price' over 'tea' is 'price_tea'.
+
+    The upper row names each group once or again and again; the lower one must be no numbers and make names different.
+    """
+    if table.n_rows < 2 or (len(set(table.names)) == len(table.names) and "" not in table.names[1:]):
+        return table
+    try:
+        top = [[str(cell or "").strip() for cell in table.fetch(i)[:2].to_pylist()] for i in range(len(table.names))]
+    except Exception:  # a damaged column is found when it is asked for by name
+        return table
+    names, group = [], ""
+    for above, (below, _) in zip(table.names, top, strict=True):
+        group = above or group
+        names.append(f"{group}_{below}" if group and below else group or below)
+    lower = [below for below, _ in top]
+    is_nameless = any(not above and not below for above, below in zip(table.names[1:], lower[1:], strict=True))
+    if is_nameless or len(set(names)) < len(names) or any(_is_number(below) for below in lower):
+        return table
+    joined = next((name for name, below in zip(names, lower, strict=True) if below and name != below), names[-1])
+    n_header = 1
+    if top[0][1] and not any(cell for _, cell in top[1:]):  # pandas names the index in a row of its own
+        names[0], n_header = top[0][1], 2
+    elif not table.names[0] or not top[0][0]:
+        names[0] = top[0][0] or table.names[0]
+    return replace(
+        table,
+        names=tuple(names),
+        n_rows=table.n_rows - n_header,
+        fetch=lambda position: table.fetch(position)[n_header:],
+        row_numbers=lambda: table.row_numbers()[n_header:],
+        ragged={row - n_header: count for row, count in table.ragged.items()},
+        notes=(*table.notes, f"header: its rows are read as one, such as {joined!r}"),
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def suffix_of(path: Path) -> str:
