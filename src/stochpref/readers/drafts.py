@@ -38,6 +38,7 @@ class Wishes:
     caps : a number, or one per good; a column of caps goes before it.
     has_quantities : False for menus.
     fill_prices : keys of the orders from which prices of goods not bought are taken; None for store and week.
+    sheet : of a workbook.
     fill_within : days that such a price may be away where nobody bought the good in all of the keys.
     """
 
@@ -47,6 +48,7 @@ class Wishes:
     has_quantities: bool = True
     fill_prices: tuple[str, ...] | None = None
     fill_within: float = 28.0
+    sheet: str | None = None
 
 
 class Flaw(NamedTuple):

@@ -81,7 +81,7 @@ def resolve_constants(given: Mapping[str, Place], table: Table) -> dict[str, Pla
     return resolved
 
 
-def find_layout(table: Table, given: Mapping[str, Place], layout: str, budget: str = "stated") -> str:
+def find_layout(table: Table, given: Mapping[str, Place], layout: str, *, may_be_orders: bool = False) -> str:
     """Return 'orders' if the columns are those of an export of orders, 'long' if there is a column of goods, or 'wide'.
 
     Raises
@@ -90,7 +90,7 @@ def find_layout(table: Table, given: Mapping[str, Place], layout: str, budget: s
     """
     if layout != "auto":
         return layout
-    if budget == "stated" and _is_of_orders(table, given):
+    if may_be_orders and _is_of_orders(table, given):
         return "orders"
     if "good" in given or same_name(table.names, "good") is not None:
         return "long"

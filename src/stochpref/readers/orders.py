@@ -156,7 +156,7 @@ def _amounts(reader: CellReader, place: Place) -> Array:
 
 
 def _notes_on_columns(guessed: Mapping[str, str]) -> list[str]:
-    renamed = ", ".join(f"{column!r} as the {role}" for role, column in guessed.items() if column != role)
+    renamed = ", ".join(f"{column!r} as the {role}" for role, column in guessed.items() if column.casefold() != role)
     return [f"columns: {renamed}; other columns are mapped with --column"] if renamed else []
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
@@ -18,28 +17,13 @@ from stochpref.choices import BUDGETS, LAYOUTS
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, shown
 from stochpref.observations import Menus, Observations
 from stochpref.problems import as_problem
-from stochpref.readers.delimited import table_of_text
 from stochpref.readers.drafts import Draft, Wishes
-from stochpref.readers.long import draft_long
-from stochpref.readers.mapping import check_columns, find_layout, resolve_constants
-from stochpref.readers.orders import draft_orders
-from stochpref.readers.pabulib import draft_pabulib
-from stochpref.readers.tables import (
-    SUFFIXES,
-    Table,
-    is_path,
-    join_headers,
-    read_bytes,
-    suffix_of,
-    table_of_frame,
-    table_of_parquet,
-)
-from stochpref.readers.wide import draft_wide
+from stochpref.readers.mapping import check_columns
+from stochpref.readers.sources import draft_of
 from stochpref.rows import assemble
 
 logger = logging.getLogger("stochpref")
 
-_DRAFTS: Final = {"long": draft_long, "wide": draft_wide, "orders": draft_orders}
 _PROBLEM: Final = "divisible"  # what customers are taken to solve
 
 
@@ -117,6 +101,7 @@ def read_observations(
     skip_bad: bool = False,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
+    sheet: str | None = None,
 ) -> Observations:
     """Return the observations of a file or data frame.
 
@@ -135,6 +120,7 @@ def read_observations(
     caps : largest quantities: a number or one per good; a column of caps goes before it.
     skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
     fill_prices, fill_within : as in `read_orders`.
+    sheet : of a workbook, by name; None for the only one, or the first.
 
     Raises
     ------
@@ -155,6 +141,7 @@ def read_observations(
         caps=caps,
         fill_prices=fill_prices,
         fill_within=fill_within,
+        sheet=sheet,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -168,6 +155,7 @@ def read_orders(
     skip_bad: bool = False,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
+    sheet: str | None = None,
 ) -> Observations:
     """Return the observations of an export of orders: a row per line of an order, only what was bought.
 
@@ -182,7 +170,7 @@ def read_orders(
         ``order_id`` or ``sku``, are understood where only one column has such a name.
     columns : our name -> your column, or a constant.
     budget : as in `read_observations`; where no budget is stated, what the order came to.
-    caps, skip_bad : as in `read_observations`.
+    caps, skip_bad, sheet : as in `read_observations`.
     fill_prices : what an order shares with those that its missing prices are taken from: columns, and day, week, month
         or year of the date, the most telling first, such as "store,week". The order nearest in time counts. Where none
         that shares all of them bought the good, the last is left out, then the one before. None for those of store and
@@ -198,6 +186,7 @@ def read_orders(
         caps=caps,
         fill_prices=fill_prices,
         fill_within=fill_within,
+        sheet=sheet,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -211,10 +200,11 @@ def scan(
     caps: ArrayLike = 1.0,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
+    sheet: str | None = None,
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
-    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within)
-    return scan_draft(_draft(source, check_choice(layout, "layout", LAYOUTS), wishes))
+    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet)
+    return scan_draft(draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes))
 
 
 def make_wishes(
@@ -223,6 +213,7 @@ def make_wishes(
     caps: ArrayLike,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
+    sheet: str | None = None,
 ) -> Wishes:
     """Return how observations are to be read, checked; parameters as `read_observations`."""
     if not (isinstance(fill_within, int | float) and fill_within >= 0):
@@ -234,6 +225,7 @@ def make_wishes(
         caps,
         fill_prices=None if keys is None else tuple(str(key).strip() for key in keys),
         fill_within=float(fill_within),
+        sheet=sheet,
     )
 
 
@@ -278,7 +270,7 @@ def read_menus(
     InvalidArgument : the source offers a good that is not among those wanted.
     """
     wishes = Wishes(check_columns(columns), "stated", caps, has_quantities=False)
-    draft = _draft(source, check_choice(layout, "layout", LAYOUTS), wishes)
+    draft = draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes)
     bad = _find_bad(draft)
     if bad:
         n_bad = len({row.position for row in bad})
@@ -294,42 +286,6 @@ def read_menus(
         features={},
     )
     return menus if goods is None else _reorder(menus, tuple(goods), draft.source)
-
-
-def _draft(source: Any, layout: str, wishes: Wishes) -> Draft:
-    if is_path(source):
-        path = Path(source)
-        suffix = suffix_of(path)
-        if suffix.removesuffix(".gz") == ".pb":
-            if layout != "auto" or wishes.columns:
-                raise InvalidArgument("layout and columns do not apply to a .pb file: its sections are fixed")
-            return draft_pabulib(read_bytes(path), str(path), wishes)
-        table = _table_of_file(path, suffix)
-    else:
-        table = table_of_frame(source)
-    table = join_headers(table)
-    if table.n_rows == 0:
-        raise UnreadableData(f"{table.source}: has no rows after its header; there is nothing to read")
-    wishes = replace(wishes, columns=resolve_constants(wishes.columns, table))
-    try:
-        return _DRAFTS[find_layout(table, wishes.columns, layout, wishes.budget)](table, wishes)
-    except UnreadableData as error:
-        if str(error).startswith(table.source):
-            raise
-        raise UnreadableData(f"{table.source}: {error}") from None
-
-
-def _table_of_file(path: Path, suffix: str) -> Table:
-    if suffix not in SUFFIXES:
-        data = read_bytes(path)  # a missing file or a directory is the first thing to say
-        hint = nearest(suffix, SUFFIXES) or f"; {len(data):,} bytes were not looked at"
-        raise UnreadableData(
-            f"{path}: the name must end in one of {', '.join(SUFFIXES)}; received {suffix or 'no suffix'!r}{hint}; "
-            "export it as CSV"
-        )
-    if suffix == ".parquet":
-        return table_of_parquet(read_bytes(path), str(path))
-    return table_of_text(read_bytes(path), str(path), "\t" if suffix.startswith(".tsv") else None)
 
 
 def _find_bad(draft: Draft) -> tuple[BadRow, ...]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument, UnreadableData
 
-SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pb")
+SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".xlsx", ".pb")
 
 
 @dataclass(frozen=True, slots=True)
