@@ -96,9 +96,13 @@ def as_arguments(options: dict[str, Any]) -> tuple[str, ...] | None:
 
 def changed(table: list[list[str]], row: int, column: str, value: str) -> str:
     """A table as CSV with one cell changed; rows are counted as in the file, the header is row 1."""
+    return "\n".join(",".join(cells) for cells in changed_rows(table, row, column, value)) + "\n"
+
+
+def changed_rows(table: list[list[str]], row: int, column: str, value: str) -> list[list[str]]:
     rows = [list(cells) for cells in table]
     rows[row - 1][table[0].index(column)] = value
-    return "\n".join(",".join(cells) for cells in rows) + "\n"
+    return rows
 
 
 def without(column: str, table: list[list[str]] = LONG) -> str:
@@ -194,7 +198,8 @@ VALUE_CASES = [
         file(f"{kind}-price-underscore", changed(table, row, price, "1_0"), Unreadable, f"row {row}{label}: '1_0'"),
         file(f"{kind}-price-decimal-comma", changed(table, row, price, '"1,5"'), Unreadable,
              f"row {row}{label}: '1,5'", "decimals with a point"),
-        file(f"{kind}-price-currency", changed(table, row, price, "£1"), Unreadable, f"row {row}{label}: '£1'"),
+        file(f"{kind}-price-currency", changed(table, row, price, "£1 a kilo"), Unreadable,
+             f"row {row}{label}: '£1 a kilo'"),
         file(f"{kind}-quantity-negative", changed(table, row, quantity, "-0.5"), Invalid,
              f"row {row}{label}: -0.5 for 'bread'", "must not be negative"),
         file(f"{kind}-quantity-over-cap", changed(table, row, quantity, "1.001"), Invalid,
@@ -208,7 +213,15 @@ VALUE_CASES = [
         file(f"{kind}-quantity-text", changed(table, row, quantity, "one"), Unreadable, f"row {row}{label}: 'one'"),
         file(f"{kind}-overspent", changed(table, row, price, "1.5"), Invalid,
              label, "cost 3.5 against a budget of 3", "must not cost more"),
-        file(f"{kind}-budget-text", changed(table, row, budget, "3 EUR"), Unreadable, f"row {row}{label}: '3 EUR'"),
+        file(f"{kind}-budget-text", changed(table, row, budget, "3 or 4"), Unreadable, f"row {row}{label}: '3 or 4'"),
+        file(f"{kind}-two-currencies", changed(changed_rows(table, row, price, "€2"), row - 1, price, "$1"), Unreadable,
+             f"row {row}{label}: '€2'", "'$1'"),
+        file(f"{kind}-one-comma", changed(table, row, price, '"1,500"'), Unreadable, f"row {row}{label}: '1,500'"),
+        file(f"{kind}-groups-of-two", changed(table, row, price, '"1,50,000"'), Unreadable,
+             f"row {row}{label}: '1,50,000'"),
+        file(f"{kind}-two-points", changed(table, row, price, "1.5.0"), Unreadable, f"row {row}{label}: '1.5.0'"),
+        file(f"{kind}-space-in-a-number", changed(table, row, price, "1 50"), Unreadable, f"row {row}{label}: '1 50'"),
+        file(f"{kind}-only-a-sign", changed(table, row, price, "$"), Unreadable, f"row {row}{label}: '$'"),
         file(f"{kind}-price-column-missing", without(price, table), Unreadable, "no column", "price"),
         file(f"{kind}-column-twice", renamed(table, price, budget), Unreadable, "price" if table is WIDE else "budget"),
     )
@@ -265,7 +278,7 @@ BYTE_CASES = [
     file("empty-file", b"", Unreadable, "empty", "name the columns"),
     file("only-newlines", b"\n\n\r\n", Unreadable, "empty"),
     file("header-only", ",".join(LONG[0]) + "\n", Unreadable, "no rows"),
-    file("latin-1", GOOD_LONG.replace("milk", "café").encode("latin-1"), Unreadable, "row 2", "0xe9", "UTF-8"),
+    file("latin-1", GOOD_LONG.replace("milk", "caf\x81").encode("latin-1"), Unreadable, "row 2", "0x81", "UTF-8"),
     file("utf-16", GOOD_LONG.encode("utf-16"), Unreadable, "UTF-16", "save it as"),
     file("binary", bytes(range(256)) * 4, Unreadable, "zero byte at byte 0", "export"),
     file("no-table", "dear sir,\nplease find attached\n", Unreadable, "neither long", "'dear sir'"),
@@ -276,7 +289,8 @@ BYTE_CASES = [
     file("damaged-parquet", parquet_bytes()[:4] + b"\xff" * 120 + parquet_bytes()[124:], Unreadable, "cannot be read",
          called="bad.parquet"),
     file("text-as-parquet", GOOD_LONG, Unreadable, "Parquet", called="bad.parquet"),
-    file("spreadsheet", b"PK\x03\x04", Unreadable, ".xlsx", "export it as CSV", called="bad.xlsx"),
+    file("spreadsheet", b"PK\x03\x04", Unreadable, "not a complete workbook", "save it again", called="bad.xlsx"),
+    file("old-spreadsheet", b"\xd0\xcf\x11\xe0", Unreadable, "'.xls'", "nearest is '.xlsx'", called="bad.xls"),
     file("no-suffix", GOOD_LONG, Unreadable, "no suffix", ".csv", called="bad"),
     file("mistyped-suffix", GOOD_LONG, Unreadable, "nearest is '.parquet'", called="bad.parqet"),
 ]  # fmt: skip
