@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-LAYOUTS: Final = ("auto", "long", "wide", "orders")  # of tables
+LAYOUTS: Final = ("auto", "long", "wide", "orders")  # of tables that are read
+WRITTEN_LAYOUTS: Final = ("long", "wide")
 BUDGETS: Final = ("stated", "spent", "rounded")  # where they come from
 MENU_LAWS: Final = {"uniform": "i", "discrete": "ii", "fixed": "iii"}  # and what the paper calls them
 

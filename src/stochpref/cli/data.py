@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stochpref.choices import LAYOUTS, MENU_LAWS
+from stochpref.choices import MENU_LAWS, WRITTEN_LAYOUTS
 from stochpref.cli.application import TABLES, app, echo, echo_json, good_names, packed, ready_file, wrote
 from stochpref.cli.options import AsInCheck, Model, Reading, expanding, json_option, one_of, seed_option
 from stochpref.errors import InvalidArgument, counted, listed
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 @expanding
 def check(
     file: Annotated[
-        Path, typer.Argument(help="A .csv, .tsv (or either with .gz), .parquet or Pabulib .pb file.", metavar="FILE")
+        Path,
+        typer.Argument(
+            help="A .csv, .tsv (or either with .gz), .xlsx, .parquet or Pabulib .pb file; - for standard input.",
+            metavar="FILE",
+        ),
     ],
     *,
     reading: Reading,
@@ -35,6 +39,7 @@ def check(
 
     Our names are observation, good, price, quantity, budget, customer and cap.
     A wide table needs prefixes: x takes x1, x2 or x_milk; * takes every column left.
+    An export of orders has a row per line, only what was bought; date, store, discount and total help.
 
     \b
     Examples:
@@ -43,6 +48,7 @@ def check(
                                  --column quantity=choice --budget spent
       stochpref check baskets.csv --column quantity=x --column price=a --column budget=b
       stochpref check brands.csv --column 'quantity=*' --column price=1 --budget spent
+      stochpref check orders.csv --cap 3 --fill-prices store,week
     """  # noqa: D301
     result = reading.scan(file)
     if as_json:
@@ -68,7 +74,7 @@ def simulate(
     concentration: Annotated[float, typer.Option(help="How alike customers are (heterogeneous).")] = 5.0,
     corruption: Annotated[float, typer.Option(help="Share of odd customers (common).")] = 0.1,
     seed: Annotated[int, seed_option("file")] = 0,
-    layout: Annotated[str, one_of(LAYOUTS[1:], "A row per observation and good, or per observation.")] = "long",
+    layout: Annotated[str, one_of(WRITTEN_LAYOUTS, "A row per observation and good, or per observation.")] = "long",
     as_json: Annotated[bool, json_option("Print paths and the truth as JSON.")] = False,
 ) -> None:
     """Simulate a market and write what its customers buy.
@@ -139,7 +145,7 @@ def split_purchases(
     ready_file(held_out, "--held-out", suffixes=TABLES, source=file)
     if out.resolve() == held_out.resolve():
         raise InvalidArgument(f"--out and --held-out must be two files; received {out} twice")
-    data = reading.observations(file)
+    data = reading.accept(reading.scan(file))
     n_held = round(share * len(data)) if 0.0 < share < 1.0 else 0
     if not 0 < n_held < len(data):
         raise InvalidArgument(
@@ -176,7 +182,8 @@ def _as_text(result: Scan) -> str:
     if result.observations is not None:
         audit = result.observations.audit()
         heading = f"{'The others' if result.bad else result.source}, read as {result.layout}"
-        parts.append(f"{heading}, goods {listed(result.observations.goods, 6)}:\n{audit}")
+        notes = "".join(f"  {note}\n" for note in result.notes)
+        parts.append(f"{heading}, goods {listed(result.observations.goods, 6)}:\n{notes}{audit}")
         if audit.degenerate_rows:
             first = "\n".join(f"    {result.locate(t)}" for t in audit.degenerate_rows[:5])
             parts.append(f"  The first degenerate observations in the file:\n{first}")
@@ -191,6 +198,7 @@ def _as_dict(result: Scan) -> dict[str, Any]:
         "n_bad": result.n_bad,
         "layout": result.layout,
         "counting": result.counting,
+        "notes": list(result.notes),
         "bad": [row._asdict() for row in result.bad],
         "audit": audit,
     }

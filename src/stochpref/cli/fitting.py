@@ -160,7 +160,7 @@ def _read(file: Path, model: str, reading: Reading, single_precision: bool) -> t
         if single_precision:
             raise InvalidArgument(f"--single-precision is for folders of Parquet files; {file} is not a folder")
         found = reading.scan(file)
-        return found.accept(skip_bad=reading.skip_bad), found.locate
+        return reading.accept(found), found.locate
     if model == "common":
         raise InvalidArgument(
             f"{file}: a folder is fitted by --model heterogeneous; --model common compares every two purchases "

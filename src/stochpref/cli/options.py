@@ -21,6 +21,7 @@ import typer
 from typer.models import OptionInfo
 
 from stochpref.choices import BUDGETS, LAYOUTS, MODELS
+from stochpref.cli.application import echo
 from stochpref.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -60,7 +61,10 @@ Model: TypeAlias = Annotated[str, one_of(MODELS, "Customers who differ, or one u
 Spreadsheet: TypeAlias = Annotated[
     bool, typer.Option("--spreadsheet", help="In it, put ' before names that a spreadsheet would run as formulas.")
 ]
-_Layout: TypeAlias = Annotated[str, one_of(LAYOUTS, "Long: a row per observation and good. Wide: per observation.")]
+_Layout: TypeAlias = Annotated[
+    str, one_of(LAYOUTS, "Long: a row per observation and good. Wide: per observation. Orders: per line of an order.")
+]
+_Sheet: TypeAlias = Annotated[str | None, typer.Option(help="Of a workbook (.xlsx): the sheet to read.")]
 _Column: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -77,12 +81,15 @@ class MenuReading:
     layout: _Layout = "auto"
     column: _Column = None
     cap: _Cap = 1.0
+    sheet: _Sheet = None
 
     def menus(self, file: Path, goods: tuple[str, ...]) -> Menus:
         """Return the menus of a file, over goods."""
         from stochpref.readers import read_menus  # noqa: PLC0415
 
-        return read_menus(file, layout=self.layout, columns=_columns(self.column), caps=self.cap, goods=goods)
+        return read_menus(
+            file, layout=self.layout, columns=_columns(self.column), caps=self.cap, goods=goods, sheet=self.sheet
+        )
 
 
 @dataclass(frozen=True)
@@ -98,16 +105,35 @@ class Reading:
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that break a rule, and count them.")] = (
         False
     )
+    fill_prices: Annotated[
+        str | None,
+        typer.Option(
+            help="Of orders: what they share with those that prices of other goods are taken from.",
+            metavar="store,week",
+        ),
+    ] = None
+    fill_within: Annotated[float, typer.Option(help="Of orders: days that such a price may be away.")] = 28.0
+    sheet: _Sheet = None
 
     def scan(self, file: Path) -> Scan:
         """Return what a file holds, good and bad."""
         from stochpref.readers import scan  # noqa: PLC0415
 
-        return scan(file, layout=self.layout, **self._rules())
+        return scan(
+            file,
+            layout=self.layout,
+            fill_prices=self.fill_prices,
+            fill_within=self.fill_within,
+            sheet=self.sheet,
+            **self._rules(),
+        )
 
-    def observations(self, file: Path) -> Observations:
-        """Return the observations of a file."""
-        return self.scan(file).accept(skip_bad=self.skip_bad)
+    def accept(self, found: Scan) -> Observations:
+        """Return the observations of what a file holds, and tell on stderr how they were read."""
+        data = found.accept(skip_bad=self.skip_bad)
+        for note in found.notes:
+            echo(f"note: {note}", err=True)
+        return data
 
     def folder(self, folder: Path, *, single_precision: bool) -> StoredObservations:
         """Return the observations of a folder of Parquet files, which are not loaded."""

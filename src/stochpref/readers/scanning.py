@@ -257,6 +257,7 @@ def read_menus(
     columns: Mapping[str, str | float] | None = None,
     caps: ArrayLike = 1.0,
     goods: Iterable[str] | None = None,
+    sheet: str | None = None,
 ) -> Menus:
     """Return the menus of a file or data frame: as `read_observations`, without quantities.
 
@@ -264,12 +265,13 @@ def read_menus(
     ----------
     goods : the goods wanted, in this order, such as those of a fit; one the source lacks is not on offer. A .pb file
         holds one menu.
+    sheet : of a workbook, by name.
 
     Raises
     ------
     InvalidArgument : the source offers a good that is not among those wanted.
     """
-    wishes = Wishes(check_columns(columns), "stated", caps, has_quantities=False)
+    wishes = Wishes(check_columns(columns), "stated", caps, has_quantities=False, sheet=sheet)
     draft = draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes)
     bad = _find_bad(draft)
     if bad:
