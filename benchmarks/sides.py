@@ -74,15 +74,23 @@ def _side(name: str | None, home: Path, trees: list[Path]) -> Side:
     commit, tree = commit_of(name), home / "tree"
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), commit], cwd=ROOT, check=True)
     trees.append(tree)
-    python = sys.executable if _needs(tree) == _needs(ROOT) else _environment(tree, home / "environment")
+    python = sys.executable if _is_installed(tree) else _environment(tree, home / "environment")
     return _checked(Side(commit[:9], commit, tree / "src", python, home / "kernels"))
 
 
-def _needs(tree: Path) -> tuple[Any, ...]:
-    """Return what the sources of a work tree must find installed."""
+def _is_installed(tree: Path) -> bool:
+    """Tell whether what a work tree needs is among what `make test` installs for the one at hand."""
+    return _constraints(tree) == _constraints(ROOT) and _needs(tree) <= _needs(ROOT, "test")
+
+
+def _needs(tree: Path, *also: str) -> set[str]:
     project = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project.get("optional-dependencies", {})
-    return project["dependencies"], *(extras.get(name) for name in _EXTRAS), (tree / "constraints.txt").read_text()
+    return {*project["dependencies"], *(need for name in (*_EXTRAS, *also) for need in extras.get(name, ()))}
+
+
+def _constraints(tree: Path) -> str:
+    return (tree / "constraints.txt").read_text(encoding="utf-8")
 
 
 def _environment(tree: Path, home: Path) -> str:
