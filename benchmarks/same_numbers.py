@@ -68,16 +68,23 @@ def read_numbers(folder: Path, name: str) -> Numbers | str:
 
 
 def compute_both(work: Sequence[tuple[Side, Path]], names: Sequence[str]) -> None:
-    """Compute cases on all sides at once; a case that ends its process is noted, and the next ones go on without it."""
-    left = {folder: list(names) for _, folder in work}
+    """Compute on all sides at once what is not kept; a case that ends its process is noted, and the others go on."""
+    left = {folder: [name for name in names if not (folder / f"{name}.npz").is_file()] for _, folder in work}
+    for folder, missing in left.items():
+        for name in missing:
+            (folder / f"{name}.txt").unlink(missing_ok=True)
     while any(left.values()):
         running = [(folder, side.start("cases", str(folder), *left[folder])) for side, folder in work if left[folder]]
-        for folder, process in running:
-            status = process.wait()
-            rest = [name for name in left[folder] if read_numbers(folder, name) == NOTHING]
-            if rest:
-                (folder / f"{rest[0]}.txt").write_text(f"the process ended with status {status}")
-            left[folder] = rest[1:]
+        try:
+            for folder, process in running:
+                status = process.wait()
+                rest = [name for name in left[folder] if read_numbers(folder, name) == NOTHING]
+                if rest:
+                    (folder / f"{rest[0]}.txt").write_text(f"the process ended with status {status}")
+                left[folder] = rest[1:]
+        finally:
+            for _, process in running:
+                process.terminate()  # what is not done where this one is stopped
 
 
 def main() -> None:
@@ -96,10 +103,8 @@ def main() -> None:
         sides = stack.enter_context(two_sides(options.against, options.to))
         temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stochpref-numbers-")))
         folders = [_folder_of(side, options.keep, temporary / str(k)) for k, side in enumerate(sides)]
-        work = list(zip(sides, folders, strict=True))
-        asked = [(side, folder) for side, folder in work if not all((folder / f"{n}.npz").is_file() for n in names)]
         print(f"{len(names)} cases, {sides[0].name} (old) against {sides[1].name} (new)", flush=True)
-        compute_both(asked, names)
+        compute_both(list(zip(sides, folders, strict=True)), names)
         found = {name: tuple(read_numbers(folder, name) for folder in folders) for name in names}
     sys.exit(show(found, [one.name for one in chosen if not can_run(one)], reordered=options.reordered))
 
