@@ -47,9 +47,7 @@ def table_of_text(data: bytes, source: str, separator: str | None = None) -> Tab
         _, header = next(_records(text[:_LONGEST_HEADER], separator), (0, []))
         if not header:
             raise UnreadableData(f"{source}: is empty; the first row must name the columns")
-        names = tuple(name.strip() for name in header)
-        if names != tuple(name.lstrip() for name in header):  # 'a, b' is how people type, and no news
-            notes += ("columns: spaces around their names are left out",)
+        names = tuple(name.lstrip() for name in header)  # 'a, b' is how people type
         parsed = _parse_fast(text.encode() if notes else data.removeprefix(_BYTE_ORDER_MARK), header, separator)
         if parsed is None:
             return replace(_parse_slowly(text, source, names, separator), decimal=decimal, notes=notes)

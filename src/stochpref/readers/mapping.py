@@ -152,10 +152,10 @@ def find_column(table: Table, given: Mapping[str, Place], role: str) -> Place | 
 
 
 def same_name(names: Sequence[str], name: str) -> str | None:
-    """Return the name as it is spelt among others, capitals aside if only one fits then; None if none does."""
+    """Return the name as it is spelt among others, capitals and spaces aside if only one fits; None if none does."""
     if name in names:
         return name
-    alike = [other for other in names if other.casefold() == name.strip().casefold()]
+    alike = [other for other in names if other.strip().casefold() == name.strip().casefold()]
     return alike[0] if len(alike) == 1 else None
 
 
