@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import stochpref as sp
-from stochpref import choices
+from stochpref import names
 from stochpref.problems import Divisible, as_problem
 from stochpref.problems.faults import Array, Fault, MenuArrays
 from tests.contracts import check_law, check_problem
@@ -29,9 +29,9 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package with the files and the lines that CONTRIBUTING adds to it."""
     files = []
     for block in BLOCKS:
-        if table := re.match(r"# src/stochpref/choices\.py, in (\w+)\n", block):
+        if table := re.match(r"# src/stochpref/names\.py, in (\w+)\n", block):
             for name, value in ast.literal_eval("{" + block[table.end() :] + "}").items():
-                monkeypatch.setitem(getattr(choices, table[1]), name, value)
+                monkeypatch.setitem(getattr(names, table[1]), name, value)
         elif place := re.match(r"# src/stochpref/(\w+)/(\w+)\.py\n", block):
             package = import_module(f"stochpref.{place[1]}")
             (tmp_path / place[1]).mkdir()

@@ -13,7 +13,7 @@ import stochpref
 
 ORDER = [
     "errors",
-    "choices",
+    "names",
     "checks",
     "files",
     "archives",

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref import cli
-from stochpref.choices import MODELS
 from stochpref.design.bundles import optimal_bundles
 from stochpref.loading import load
 from stochpref.models.fit import Fit
+from stochpref.names import MODELS
 from stochpref.report import page
 from tests.small_fits import purchases
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref import choices, laws, problems
+from stochpref import laws, names, problems
 from stochpref.problems import Divisible, Problem, as_problem, check_handled
 from stochpref.stores.packing import data_hash
 from tests.contracts import assert_same, check_law, check_problem
@@ -24,7 +24,7 @@ LAWS: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", choices.PROBLEMS)
+@pytest.mark.parametrize("name", names.PROBLEMS)
 def test_every_problem_keeps_the_contract(name: str) -> None:
     problem = SETTINGS[name]() if name in SETTINGS else as_problem(name)
     assert problem.name == name
@@ -32,7 +32,7 @@ def test_every_problem_keeps_the_contract(name: str) -> None:
     check_problem(problem)
 
 
-@pytest.mark.parametrize("name", choices.LAWS)
+@pytest.mark.parametrize("name", names.LAWS)
 def test_every_law_keeps_the_contract(name: str) -> None:
     law = LAWS[name]()
     assert getattr(laws, type(law).__name__) is type(law)
@@ -61,7 +61,7 @@ class Half(Divisible):
 
 @pytest.fixture
 def half(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(choices.PROBLEMS, "half", "problems.half:Half")
+    monkeypatch.setitem(names.PROBLEMS, "half", "problems.half:Half")
     monkeypatch.setitem(sys.modules, "stochpref.problems.half", sys.modules[__name__])
 
 

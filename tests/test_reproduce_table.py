@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from stochpref import cli
-from stochpref.choices import EXHIBIT_SETTINGS
 from stochpref.errors import InvalidArgument
+from stochpref.names import EXHIBIT_SETTINGS
 from stochpref.paper.reproduce import drawing, figure3, figure4, table1
 from stochpref.paper.reproduce.trials import (
     BOUNDS,

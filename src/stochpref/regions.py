@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stochpref.choices import TIES
 from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
 from stochpref.kinds import ABOVE, ABSENT, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, SLACK, TIGHT
+from stochpref.names import TIES
 from stochpref.threads import compiled_reordering, for_blocks
 
 if TYPE_CHECKING:

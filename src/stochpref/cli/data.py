@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stochpref.choices import MENU_LAWS, WRITTEN_LAYOUTS
 from stochpref.cli.application import TABLES, app, echo, echo_json, good_names, packed, ready_file, wrote
 from stochpref.cli.options import AsInCheck, Model, Reading, expanding, json_option, one_of, seed_option
 from stochpref.errors import InvalidArgument, counted, listed
+from stochpref.names import MENU_LAWS, WRITTEN_LAYOUTS
 
 if TYPE_CHECKING:
     import numpy as np

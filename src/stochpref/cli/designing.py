@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from stochpref import __version__
-from stochpref.choices import CRITERIA
 from stochpref.cli.application import TABLES, app, echo, echo_json, good_names, ready_file, split, wrote
 from stochpref.cli.options import json_option, one_of, seed_option
 from stochpref.errors import InvalidArgument, listed
+from stochpref.names import CRITERIA
 
 if TYPE_CHECKING:
     import numpy as np

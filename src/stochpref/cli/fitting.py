@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.choices import CENTRES, ENGINES, MODELS, SAMPLERS, SOLVERS, TIES
 from stochpref.cli.application import app, echo, ready_file, ready_folder, warnings_to_stderr, words_of, wrote
 from stochpref.cli.asking import print_fit
 from stochpref.cli.options import (
@@ -31,6 +30,7 @@ from stochpref.cli.options import (
 )
 from stochpref.errors import InvalidArgument, InvalidObservations, counted
 from stochpref.loading import load
+from stochpref.names import CENTRES, ENGINES, MODELS, SAMPLERS, SOLVERS, TIES
 
 if TYPE_CHECKING:
     from stochpref.models import CommonUtility

@@ -3,7 +3,7 @@
 """Options that several commands share, each written once, and records of options that belong together.
 
 A command takes a record as one parameter; `expanding` lets typer see the fields of the record as options of their own,
-in its place. What a table of names may hold comes from `stochpref.choices`.
+in its place. What a table of names may hold comes from `stochpref.names`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origi
 import typer
 from typer.models import OptionInfo
 
-from stochpref.choices import BUDGETS, LAYOUTS, MODELS
 from stochpref.cli.application import echo
 from stochpref.errors import InvalidArgument
+from stochpref.names import BUDGETS, LAYOUTS, MODELS
 
 if TYPE_CHECKING:
     from stochpref.observations import Menus, Observations

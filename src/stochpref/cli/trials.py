@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from stochpref.choices import EXHIBIT_METHODS, EXHIBIT_SETTINGS
 from stochpref.cli.application import ready_folder, split
 from stochpref.cli.options import one_of
 from stochpref.cli.reproducing import Json, Seed, drawn, reproduce, show
 from stochpref.errors import InvalidArgument
+from stochpref.names import EXHIBIT_METHODS, EXHIBIT_SETTINGS
 
 if TYPE_CHECKING:
     from stochpref.paper.reproduce.table1 import Table

@@ -210,7 +210,7 @@ def solve(
     Parameters
     ----------
     regions : none of them degenerate.
-    centre : which utility of the best cell, one of `choices.CENTRES`.
+    centre : which utility of the best cell, one of `names.CENTRES`.
     report : called with a line after every step.
     count_fn : counts the conflicts of each observation, here or on a cluster.
     """

@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.choices import MENU_LAWS
 from stochpref.design.limits import Bounds
 from stochpref.laws import MenuLaw
+from stochpref.names import MENU_LAWS
 from stochpref.observations import Menus
 
 Array = NDArray[np.float64]

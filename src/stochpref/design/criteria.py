@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.checks import check_choice
-from stochpref.choices import CRITERIA
 from stochpref.design.information import MenuMoments, tangent_basis
+from stochpref.names import CRITERIA
 
 Array = NDArray[np.float64]
 

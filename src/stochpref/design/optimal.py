@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_choice, check_count, check_rng
-from stochpref.choices import CRITERIA
 from stochpref.design.beliefs import check_laws, good_names
 from stochpref.design.candidates import candidate_menus, plain_candidates, vary
 from stochpref.design.criteria import (
@@ -50,6 +49,7 @@ from stochpref.design.information import (
 from stochpref.design.limits import Bounds, MenuLimits
 from stochpref.errors import InvalidArgument, listed
 from stochpref.laws import MenuLaw
+from stochpref.names import CRITERIA
 from stochpref.observations import Menus
 from stochpref.problems import check_handled
 

@@ -4,7 +4,7 @@
 
 A utility law has ``n_goods`` and ``sample(size, *, rng)``, one unit vector a row: `VonMisesFisher` for
 customers who differ around a mean direction, `CorruptedUtilityLaw` for one common utility with some odd
-customers. It is a file here and a line in `choices.LAWS`. `MenuLaw` holds the three laws of prices and budgets of
+customers. It is a file here and a line in `names.LAWS`. `MenuLaw` holds the three laws of prices and budgets of
 the paper's experiments.
 """
 
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stochpref.choices import LAWS
 from stochpref.laws.menus import MenuLaw as MenuLaw
 from stochpref.laws.menus import simulate as simulate
 from stochpref.laws.protocol import UtilityLaw as UtilityLaw
 from stochpref.laws.protocol import uniform_directions as uniform_directions
 from stochpref.loading import exported
+from stochpref.names import LAWS
 
 if TYPE_CHECKING:
     from stochpref.laws.corrupted import CorruptedUtilityLaw as CorruptedUtilityLaw

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.checks import check_count, check_rng, kind_of
-from stochpref.choices import MENU_LAWS
 from stochpref.errors import InvalidArgument
 from stochpref.laws.protocol import UtilityLaw
+from stochpref.names import MENU_LAWS
 from stochpref.observations import Menus, Observations
 from stochpref.problems import as_problem
 

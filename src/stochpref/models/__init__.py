@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Front doors, shaped like scikit-learn's: parameters in ``__init__``, work in ``fit``, learned values end in ``_``.
 
-A model is a file here and a line in `choices.MODELS`, by the name that the command line and saved fits call it; what
+A model is a file here and a line in `names.MODELS`, by the name that the command line and saved fits call it; what
 every fit has is in `fit`.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stochpref.choices import MODELS
 from stochpref.loading import exported
+from stochpref.names import MODELS
 
 if TYPE_CHECKING:
     from stochpref.models.common import CommonUtility as CommonUtility

@@ -16,7 +16,6 @@ from scipy.stats import beta
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref.checks import check_choice
-from stochpref.choices import CENTRES, SOLVERS
 from stochpref.consensus.certificate import find_excluders
 from stochpref.consensus.conflicts import count_conflicts
 from stochpref.consensus.explanation import Explanation, explain
@@ -35,6 +34,7 @@ from stochpref.models.fit import Fit, Wanted
 from stochpref.models.shared import check_observations, generator, reporting
 from stochpref.models.storage import SavedFit, restore_model
 from stochpref.models.values import array_in
+from stochpref.names import CENTRES, SOLVERS
 from stochpref.observations import Observations
 from stochpref.posterior.results import data_groups, observations_of
 from stochpref.regions import Regions, usable_rows

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
 from stochpref.checks import check_choice, check_rng
-from stochpref.choices import SAMPLERS
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.laws import VonMisesFisher
 from stochpref.loading import load
@@ -27,6 +26,7 @@ from stochpref.models.fit import Fit, Wanted
 from stochpref.models.posterior_account import account_of
 from stochpref.models.shared import generator, progress
 from stochpref.models.storage import SavedFit, restore_model
+from stochpref.names import SAMPLERS
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.choosing import choose_sampler

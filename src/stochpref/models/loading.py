@@ -7,11 +7,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from stochpref.choices import MODELS
 from stochpref.errors import InvalidArgument, UnreadableData, shown
 from stochpref.loading import load
 from stochpref.models.fit import Fit
 from stochpref.models.storage import read_fit
+from stochpref.names import MODELS
 
 
 def load_fit(folder: str | Path) -> Fit:

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.choices import SAMPLERS
 from stochpref.errors import InvalidArgument
 from stochpref.loading import load
+from stochpref.names import SAMPLERS
 from stochpref.posterior.chains import DiagnoseFn, Draws, Plan
 from stochpref.posterior.checkpoints import read_checkpoint
 from stochpref.posterior.diagnostics import Diagnostics, diagnose

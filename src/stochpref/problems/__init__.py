@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What customers solve: what turns a utility and a menu into a bundle, and a bundle into a region.
 
-A problem is a file here and a line in `choices.PROBLEMS`: `Menus` and `Observations` carry it by that name or as an
+A problem is a file here and a line in `names.PROBLEMS`: `Menus` and `Observations` carry it by that name or as an
 object.
 """
 
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.checks import check_choice
-from stochpref.choices import PROBLEMS
 from stochpref.errors import InvalidArgument
 from stochpref.loading import exported, load
+from stochpref.names import PROBLEMS
 from stochpref.problems.protocol import Problem as Problem
 from stochpref.problems.protocol import check_handled as check_handled
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_choice, nearest
-from stochpref.choices import BUDGETS, LAYOUTS
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, shown
+from stochpref.names import BUDGETS, LAYOUTS
 from stochpref.observations import Menus, Observations
 from stochpref.problems import as_problem
 from stochpref.readers.drafts import Draft, Wishes

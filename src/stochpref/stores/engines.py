@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from stochpref.choices import ENGINES
 from stochpref.errors import InvalidArgument
+from stochpref.names import ENGINES
 from stochpref.threads import n_threads
 
 

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from stochpref.choices import MENU_LAWS
 from stochpref.design.bundles import optimal_bundles
 from stochpref.laws import MenuLaw, VonMisesFisher, simulate, uniform_directions
 from stochpref.mass.masses import exact_log_mass
+from stochpref.names import MENU_LAWS
 from stochpref.observations import Menus, Observations
 from stochpref.paper.reproduce.drawing import pyplot, save
 from stochpref.paper.reproduce.transport import wasserstein

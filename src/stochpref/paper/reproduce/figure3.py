@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from stochpref.choices import EXHIBIT_SETTINGS
+from stochpref.names import EXHIBIT_SETTINGS
 from stochpref.paper.reproduce.drawing import pyplot, save
 from stochpref.paper.reproduce.table1 import PUBLISHED, TableCell
 

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref import __version__
-from stochpref.choices import MENU_LAWS
 from stochpref.errors import InvalidArgument, StochprefError
 from stochpref.laws import CorruptedUtilityLaw, MenuLaw, VonMisesFisher, simulate, uniform_directions
 from stochpref.models import CommonUtility, HeterogeneousUtility
+from stochpref.names import MENU_LAWS
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import group
 from stochpref.problems.divisible import choose

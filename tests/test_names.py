@@ -11,11 +11,11 @@ from itertools import product
 import pytest
 
 import stochpref as sp
-from stochpref import choices
+from stochpref import names
 from stochpref.loading import load
 from stochpref.paper.reproduce import trials
 
-TABLES = {name: table for name, table in vars(choices).items() if name.isupper()}
+TABLES = {name: table for name, table in vars(names).items() if name.isupper()}
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))
@@ -27,12 +27,12 @@ def test_what_a_table_names_by_its_place_is_there(name: str) -> None:
 
 
 def test_names_are_those_of_the_things() -> None:
-    assert [sp.MenuLaw(name).name for name in choices.MENU_LAWS] == list(choices.MENU_LAWS)
-    assert [sp.MenuLaw(numeral).name for numeral in choices.MENU_LAWS.values()] == list(choices.MENU_LAWS)
-    assert set(trials.METHODS) == set(product(choices.EXHIBIT_SETTINGS, choices.EXHIBIT_METHODS))
+    assert [sp.MenuLaw(name).name for name in names.MENU_LAWS] == list(names.MENU_LAWS)
+    assert [sp.MenuLaw(numeral).name for numeral in names.MENU_LAWS.values()] == list(names.MENU_LAWS)
+    assert set(trials.METHODS) == set(product(names.EXHIBIT_SETTINGS, names.EXHIBIT_METHODS))
 
 
 def test_reading_them_imports_nothing_heavy() -> None:
-    code = "import sys, stochpref.choices; print(*(name for name in sys.modules if name.startswith('stochpref')))"
+    code = "import sys, stochpref.names; print(*(name for name in sys.modules if name.startswith('stochpref')))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert set(shown.stdout.split()) == {"stochpref", "stochpref.choices"}
+    assert set(shown.stdout.split()) == {"stochpref", "stochpref.names"}
