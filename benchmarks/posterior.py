@@ -25,17 +25,10 @@ import stochpref as sp
 from stochpref.laws import uniform_directions
 from stochpref.mass.masses import exact_log_mass
 from stochpref.paper.metropolis import MetropolisOptions
+from stochpref.paper.reproduce.markets import BOUNDS, LAWS, Cell, make_market
+from stochpref.paper.reproduce.methods import Method
 from stochpref.paper.reproduce.table1 import PUBLISHED
-from stochpref.paper.reproduce.trials import (
-    BOUNDS,
-    LAWS,
-    Cell,
-    Task,
-    make_trial_data,
-    pooled,
-    run_trials,
-    value_reached,
-)
+from stochpref.paper.reproduce.trials import Task, pooled, run_trials
 from stochpref.posterior.chains import Plan, run_chains
 from stochpref.posterior.choosing import gibbs_cost, importance_cost
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
@@ -45,6 +38,7 @@ from stochpref.posterior.samplers.gibbs import Gibbs
 from stochpref.posterior.target import Target
 from stochpref.stores.memory import Memory
 
+OURS = Method("ours")
 MENUS = ("uniform", "discrete", "fixed")
 # (goods, observations, concentration, law) of ten data sets.
 DATA_SETS = (
@@ -142,7 +136,7 @@ def accuracy(full: bool, jobs: int, folder: Path | None) -> None:
     print(f"{'paper':>7}{'target':>8}")
     for n, size, target in ACCURACY if full else ACCURACY[:3]:
         for law in LAWS:
-            tasks = [Task(Cell("gaussian", law, n, size), "ours", trial, 0) for trial in range(n_trials)]
+            tasks = [Task(Cell("gaussian", law, n, size), OURS, trial, 0) for trial in range(n_trials)]
             outcomes = list(run_trials(tasks, jobs=jobs, folder=folder).values())
             reached, best, ceiling, draw = (
                 np.array([getattr(outcome, name) for outcome in outcomes])
@@ -161,9 +155,9 @@ def pyepo_trial(task: Task) -> float:
     """Return the value that PyEPO's direction reaches on the market of a trial; NaN if it fails."""
     from benchmarks.peers import PEERS, measure  # noqa: PLC0415
 
-    place = make_trial_data(task)
+    place = make_market(task.cell, task.trial, task.seed, task.concentration)
     result = measure(PEERS["pyepo"], place.observations, np.random.default_rng(task.trial))
-    return np.nan if result.direction is None else value_reached(place, result.direction)
+    return np.nan if result.direction is None else place.value(result.direction)
 
 
 def peers(full: bool, jobs: int, folder: Path | None) -> None:
@@ -175,7 +169,7 @@ def peers(full: bool, jobs: int, folder: Path | None) -> None:
     for n in (5, 10, 25) if full else (5,):
         for kappa in (5.0, 1.0):
             tasks = [
-                Task(Cell("gaussian", "i", n, 1000), "ours", trial, 0, concentration=kappa) for trial in range(n_trials)
+                Task(Cell("gaussian", "i", n, 1000), OURS, trial, 0, concentration=kappa) for trial in range(n_trials)
             ]
             ours = list(run_trials(tasks, jobs=jobs, folder=folder).values())
             with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
@@ -279,14 +273,14 @@ def efficiency(full: bool) -> None:
 def steps_trial(case: tuple[int, int, float, float]) -> tuple[float, float]:
     """Return the value that the last state of Algorithm 1 reaches, and the best there is, for one choice of steps."""
     n, trial, step, concentration_step = case
-    place = make_trial_data(Task(Cell("gaussian", "i", n, 1000), "paper", trial, seed=1000))
+    place = make_market(Cell("gaussian", "i", n, 1000), trial, seed=1000)
     with quiet():
         model = sp.HeterogeneousUtility(
             BOUNDS, "metropolis", n_chains=1, n_draws=1000, n_effective=0, random_state=trial,
             metropolis=MetropolisOptions(step, concentration_step),
         ).fit(place.observations)  # fmt: skip
     last = group(model.posterior_, "posterior")["mean_direction"].values[0, -1]
-    return value_reached(place, last), value_reached(place, place.truth)
+    return place.value(last), place.value(place.truth)
 
 
 def steps(full: bool, jobs: int) -> None:

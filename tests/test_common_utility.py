@@ -59,12 +59,18 @@ def test_what_is_learned(data: sp.Observations, fitted: sp.CommonUtility) -> Non
     assert fitted.corruption_ == pytest.approx(1 - held.mean())
     low, high = fitted.corruption_interval_
     assert low < fitted.corruption_ < high
-    assert fitted.score(data) == pytest.approx(held.mean())
+    assert fitted.consistency(data) == pytest.approx(held.mean())
     assert (fitted.excluded_by_[held] == -1).all()
     assert held[fitted.excluded_by_[~held]].all()
     lower, upper = fitted.utility_interval_.T
     assert (lower <= upper).all()
     assert ((lower <= fitted.utility_) & (fitted.utility_ <= upper)).mean() > 0.6
+
+
+def test_the_score_is_that_of_every_model_and_says_so(data: sp.Observations, fitted: sp.CommonUtility) -> None:
+    with pytest.warns(FutureWarning, match=r"share of observations explained.* is CommonUtility.consistency"):
+        score = fitted.score(data)
+    assert score == pytest.approx(fitted.log_likelihood(data).mean())
 
 
 def test_same_seed_same_fit(data: sp.Observations, fitted: sp.CommonUtility) -> None:
@@ -83,7 +89,7 @@ def test_recovers_the_common_utility(law: str) -> None:
     assert model.is_optimal_
     assert model.n_consistent_ >= sp.Regions.of(observations).contains(u, strict=True).sum()
     new = sp.simulate(sp.CorruptedUtilityLaw(u, 0.0), sp.MenuLaw(law), 5000, rng=np.random.default_rng(8))
-    assert model.score(new) > 0.98
+    assert model.consistency(new) > 0.98
     assert sp.accuracy(u, model.utility_, new.prices, new.budgets) > 0.999
 
 

@@ -112,6 +112,43 @@ def test_one_fit_is_refused(fits: dict[str, object]) -> None:
         sp.compare_fits({"posterior": fits["posterior"]})  # type: ignore[dict-item]
 
 
+class Shares:
+    """A model of somebody's own: bundles by how often they were bought, one in ten for what never was."""
+
+    def __init__(self, learned: sp.Observations) -> None:
+        self.most_wanted = int(learned.bundles.sum(axis=0).argmax())
+
+    def log_likelihood(self, observations: sp.Observations) -> np.ndarray:
+        return np.log(np.where(observations.bundles.argmax(axis=1) == self.most_wanted, 0.9, 0.1))
+
+
+def test_anything_with_a_likelihood_is_compared_on_data_held_out(
+    fits: dict[str, object], differing: tuple[sp.Observations, sp.Observations]
+) -> None:
+    learn, fresh = differing
+    theirs = Shares(learn)
+    found = sp.compare_fits({**fits, "theirs": theirs}, fresh)  # type: ignore[dict-item]
+    *ours, other = found.fits
+    assert (other.model, other.n_observations, other.explained, other.loo) == ("Shares", None, None, None)
+    assert other.held_out is not None
+    assert ours[0].held_out is not None
+    assert other.held_out.mean == pytest.approx(theirs.log_likelihood(fresh).mean())
+    difference = found.differences[-1]
+    assert (difference.other, difference.measure) == ("theirs", "held out")
+    assert difference.mean == pytest.approx(ours[0].held_out.mean - other.held_out.mean)
+    assert len({len(line) for line in str(found).splitlines()[2:6]}) == 1
+    assert json.loads(json.dumps(found.as_dict()))["fits"][2]["explained"] is None
+    first = sp.compare_fits({"theirs": theirs, **fits}, fresh)  # type: ignore[dict-item]
+    assert first.differences[0].mean == pytest.approx(-difference.mean)
+    with pytest.raises(sp.InvalidArgument, match=r"fits\['theirs'\] is no fit of stochpref.* only on held_out"):
+        sp.compare_fits({**fits, "theirs": theirs})  # type: ignore[dict-item]
+    with pytest.raises(sp.InvalidArgument, match=r"fits\['none'\] must have a method log_likelihood"):
+        sp.compare_fits({**fits, "none": 1}, fresh)  # type: ignore[dict-item]
+    theirs.log_likelihood = lambda observations: np.zeros(3)  # type: ignore[method-assign]
+    with pytest.raises(sp.InvalidArgument, match=r"must return 100 numbers.* received shape \(3,\)"):
+        sp.compare_fits({**fits, "theirs": theirs}, fresh)  # type: ignore[dict-item]
+
+
 def test_command(fits: dict[str, object], differing: tuple[sp.Observations, sp.Observations], tmp_path: Path) -> None:
     for name, model in fits.items():
         model.save(tmp_path / name)  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ import pytest
 import stochpref as sp
 from stochpref import names
 from stochpref.loading import load
-from stochpref.paper.reproduce import trials
+from stochpref.paper.reproduce import methods
 
 TABLES = {name: table for name, table in vars(names).items() if name.isupper()}
 
@@ -29,7 +29,7 @@ def test_what_a_table_names_by_its_place_is_there(name: str) -> None:
 def test_names_are_those_of_the_things() -> None:
     assert [sp.MenuLaw(name).name for name in names.MENU_LAWS] == list(names.MENU_LAWS)
     assert [sp.MenuLaw(numeral).name for numeral in names.MENU_LAWS.values()] == list(names.MENU_LAWS)
-    assert set(trials.METHODS) == set(product(names.EXHIBIT_SETTINGS, names.EXHIBIT_METHODS))
+    assert set(methods.METHODS) == set(product(names.EXHIBIT_SETTINGS, names.EXHIBIT_METHODS))
 
 
 def test_reading_them_imports_nothing_heavy() -> None:

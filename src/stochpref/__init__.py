@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from stochpref import problems as problems
     from stochpref.comparison import Comparison as Comparison
     from stochpref.comparison import compare_fits as compare_fits
+    from stochpref.consensus.solving import Effort as Effort
     from stochpref.demand import Demand as Demand
     from stochpref.demand import Elasticities as Elasticities
     from stochpref.design import DesignEffort as DesignEffort
@@ -41,6 +42,12 @@ if TYPE_CHECKING:
     from stochpref.models import load_fit as load_fit
     from stochpref.observations import Menus as Menus
     from stochpref.observations import Observations as Observations
+    from stochpref.paper.annealing import Annealing as Annealing
+    from stochpref.paper.metropolis import MetropolisOptions as MetropolisOptions
+    from stochpref.paper.reproduce.markets import PaperMarket as PaperMarket
+    from stochpref.paper.reproduce.markets import paper_markets as paper_markets
+    from stochpref.paper.reproduce.table1 import Table1 as Table1
+    from stochpref.paper.reproduce.table1 import reproduce_table1 as reproduce_table1
     from stochpref.paper.signs import SignEstimate as SignEstimate
     from stochpref.paper.signs import estimate_from_signs as estimate_from_signs
     from stochpref.paper.signs import sign_menus as sign_menus
@@ -58,11 +65,13 @@ if TYPE_CHECKING:
     from stochpref.scores import consistency as consistency
 
 _HOME = {
+    "Annealing": "paper.annealing",
     "CommonUtility": "models",
     "Comparison": "comparison",
     "CorruptedUtilityLaw": "laws",
     "Demand": "demand",
     "DesignEffort": "design",
+    "Effort": "consensus.solving",
     "Elasticities": "demand",
     "GroupFits": "groups",
     "HeterogeneousUtility": "models",
@@ -74,13 +83,16 @@ _HOME = {
     "MenuLaw": "laws",
     "MenuLimits": "design",
     "Menus": "observations",
+    "MetropolisOptions": "paper.metropolis",
     "NotConverged": "errors",
     "NotIdentified": "errors",
     "Observations": "observations",
+    "PaperMarket": "paper.reproduce.markets",
     "Regions": "regions",
     "SignEstimate": "paper.signs",
     "StoredObservations": "readers",
     "StochprefError": "errors",
+    "Table1": "paper.reproduce.table1",
     "UnreadableData": "errors",
     "VonMisesFisher": "laws",
     "accuracy": "scores",
@@ -96,9 +108,11 @@ _HOME = {
     "load_fit": "models",
     "log_mass": "probability",
     "optimal_menus": "design",
+    "paper_markets": "paper.reproduce.markets",
     "read_menus": "readers",
     "read_observations": "readers",
     "read_orders": "readers",
+    "reproduce_table1": "paper.reproduce.table1",
     "sign_menus": "paper.signs",
     "simulate": "laws",
     "write_menus": "readers",

@@ -4,14 +4,14 @@
 
 Scores are mean log-probabilities of the bundles bought. Under a heterogeneous fit that is the posterior predictive
 probability of a bundle's region; under a common one an observation is honest, and buys the one optimum, or odd, with a
-utility from anywhere on the sphere.
+utility from anywhere on the sphere. A model that is not of this package is judged by data held out alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,15 @@ class Estimate(NamedTuple):
     standard_error: float
 
 
+class Scored(Protocol):
+    """Anything that says how likely purchases are."""
+
+    def log_likelihood(self, observations: Observations) -> Array:
+        """Return (T,) the log-probability of each observation."""
+
+
 class FitScores(NamedTuple):
-    """How one fit does.
+    """How one fit does; None where it cannot be said.
 
     name, model : which fit, and of which model.
     n_observations : that it learned from.
@@ -43,8 +50,8 @@ class FitScores(NamedTuple):
 
     name: str
     model: str
-    n_observations: int
-    explained: float
+    n_observations: int | None
+    explained: float | None
     loo: Estimate | None
     held_out: Estimate | None
     held_out_explained: float | None
@@ -98,15 +105,16 @@ class Comparison:
     def __str__(self) -> str:
         names = [shown(fit.name) for fit in self.fits]
         width = max(5, *map(len, names)) + 2
-        heading = f"{'fit':<{width}}{'model':<15}{'T':>8}{'explained':>11}{'leave-one-out':>20}"
+        models = max(13, *(len(fit.model) for fit in self.fits)) + 2
+        heading = f"{'fit':<{width}}{'model':<{models}}{'T':>8}{'explained':>11}{'leave-one-out':>20}"
         lines = ["Log score: mean log-probability of a bundle ± standard error; the higher the better", "", heading]
         if self.n_held_out:
             lines[-1] += f"{f'{self.n_held_out:,} held out':>20}{'explained':>11}"
         for name, fit in zip(names, self.fits, strict=True):
-            line = f"{name:<{width}}{fit.model:<15}{fit.n_observations:>8,}{100 * fit.explained:>9.1f} %"
-            line += f"{_words(fit.loo):>20}"
-            if fit.held_out_explained is not None:
-                line += f"{_words(fit.held_out):>20}{100 * fit.held_out_explained:>9.1f} %"
+            size = "—" if fit.n_observations is None else f"{fit.n_observations:,}"
+            line = f"{name:<{width}}{fit.model:<{models}}{size:>8}{_share(fit.explained):>11}{_words(fit.loo):>20}"
+            if self.n_held_out:
+                line += f"{_words(fit.held_out):>20}{_share(fit.held_out_explained):>11}"
             lines.append(line)
         lines += ["", *(_verdict(names[0], difference) for difference in self.differences)]
         lines += ["", *(f"! {warning}" for warning in self.warnings)]
@@ -115,6 +123,10 @@ class Comparison:
 
 def _words(score: Estimate | None) -> str:
     return "—" if score is None else f"{score.mean:.4f} ± {score.standard_error:.4f}"
+
+
+def _share(value: float | None) -> str:
+    return "—" if value is None else f"{100 * value:.1f} %"
 
 
 def _verdict(first: str, difference: Difference) -> str:
@@ -128,12 +140,13 @@ def _verdict(first: str, difference: Difference) -> str:
     return f"{difference.measure}: {better} is better than {worse} by {sizes}"
 
 
-def compare_fits(fits: Mapping[str, Fit], held_out: Observations | None = None) -> Comparison:
+def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None = None) -> Comparison:
     """Return fits beside one another.
 
     Parameters
     ----------
-    fits : fitted models by name; the first is compared with each other one.
+    fits : fitted models by name; the first is compared with each other one. A model of your own needs one method,
+        `log_likelihood(observations)`, the (T,) log-probabilities of the bundles bought, and is compared on `held_out`.
     held_out : observations that none of them learned from. Without them only leave-one-out scores of heterogeneous fits
         to the same data can be compared.
     """
@@ -141,14 +154,21 @@ def compare_fits(fits: Mapping[str, Fit], held_out: Observations | None = None) 
         raise InvalidArgument(f"fits must be two or more, by name; received {len(fits)}")
     if held_out is not None:
         check_observations(held_out)
-    each = {name: _pointwise(model, held_out) for name, model in fits.items()}
+    for name, model in fits.items():
+        if not callable(getattr(model, "log_likelihood", None)):
+            raise InvalidArgument(f"fits[{name!r}] must have a method log_likelihood(observations); received {model!r}")
+        if held_out is None and not isinstance(model, Fit):
+            raise InvalidArgument(
+                f"fits[{name!r}] is no fit of stochpref: it can be compared only on held_out; pass some"
+            )
+    each = {name: _pointwise(name, model, held_out) for name, model in fits.items()}
     scores = tuple(_scores(name, model, each[name], held_out) for name, model in fits.items())
     first = next(iter(fits))
     differences = []
     for other in list(fits)[1:]:
         for measure, mine in each[first].items():
             theirs = each[other].get(measure)
-            is_paired = measure == "held out" or fits[first].data_hash_ == fits[other].data_hash_
+            is_paired = measure == "held out" or _data_of(fits[first]) == _data_of(fits[other])
             if theirs is not None and is_paired:
                 with np.errstate(invalid="ignore"):
                     differences.append(Difference(other, measure, *_estimate(mine - theirs)))
@@ -157,8 +177,15 @@ def compare_fits(fits: Mapping[str, Fit], held_out: Observations | None = None) 
     )
 
 
-def _warnings(fits: Mapping[str, Fit], held_out: Observations | None) -> list[str]:
+def _data_of(model: Fit | Scored) -> str | None:
+    return model.data_hash_ if isinstance(model, Fit) else None
+
+
+def _warnings(given: Mapping[str, Fit | Scored], held_out: Observations | None) -> list[str]:
     """Return a line for each other fit that learned from other data, and for each that knows purchases held out."""
+    fits = {name: model for name, model in given.items() if isinstance(model, Fit)}
+    if not fits:
+        return []
     first, *others = fits
     found = [
         f"{shown(first)} and {shown(other)} learned from different data: what they explain of it, and their "
@@ -189,24 +216,31 @@ def _n_known(held_out: Observations, model: Fit) -> int:
     return sum(row.tobytes() in known for row in asked)
 
 
-def _pointwise(model: Fit, held_out: Observations | None) -> dict[str, Array]:
+def _pointwise(name: str, model: Fit | Scored, held_out: Observations | None) -> dict[str, Array]:
     """Return log scores of single observations by measure."""
-    left_out = model.leave_one_out()
+    left_out = model.leave_one_out() if isinstance(model, Fit) else None
     scores = {} if left_out is None else {"leave-one-out": left_out}
-    if held_out is not None:
-        scores["held out"] = model.log_likelihood(held_out)
-    return scores
+    if held_out is None:
+        return scores
+    values = np.asarray(model.log_likelihood(held_out), np.float64)
+    if values.shape != (len(held_out),) or np.isnan(values).any():
+        raise InvalidArgument(
+            f"fits[{name!r}].log_likelihood must return {len(held_out)} numbers, one for each observation; received "
+            f"shape {values.shape} with {np.isnan(values).sum()} NaN"
+        )
+    return scores | {"held out": values}
 
 
-def _scores(name: str, model: Fit, each: dict[str, Array], held_out: Observations | None) -> FitScores:
+def _scores(name: str, model: Fit | Scored, each: dict[str, Array], held_out: Observations | None) -> FitScores:
+    own = model if isinstance(model, Fit) else None
     return FitScores(
         name=name,
-        model=model.name,
-        n_observations=model.n_observations_,
-        explained=model.explained,
+        model=type(model).__name__ if own is None else own.name,
+        n_observations=None if own is None else own.n_observations_,
+        explained=None if own is None else own.explained,
         loo=_estimate(each["leave-one-out"]) if "leave-one-out" in each else None,
         held_out=_estimate(each["held out"]) if held_out is not None else None,
-        held_out_explained=None if held_out is None else model.consistency(held_out),
+        held_out_explained=None if held_out is None or own is None else own.consistency(held_out),
     )
 
 

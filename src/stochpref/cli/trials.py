@@ -16,8 +16,8 @@ from stochpref.errors import InvalidArgument
 from stochpref.names import EXHIBIT_METHODS, EXHIBIT_SETTINGS
 
 if TYPE_CHECKING:
-    from stochpref.paper.reproduce.table1 import Table
-    from stochpref.paper.reproduce.trials import Cell
+    from stochpref.paper.reproduce.markets import Cell
+    from stochpref.paper.reproduce.table1 import Table1
 
 _BOTH = "both"
 _Laws: TypeAlias = Annotated[str, typer.Option(help="Laws of menus, separated by commas.")]
@@ -25,6 +25,14 @@ _Goods: TypeAlias = Annotated[str, typer.Option(help="Numbers of goods, separate
 _Sizes: TypeAlias = Annotated[str, typer.Option(help="Sizes T, separated by commas.")]
 _Trials: TypeAlias = Annotated[int, typer.Option(help="Markets a cell.", min=2)]
 _Method: TypeAlias = Annotated[str, one_of((*EXHIBIT_METHODS, _BOTH), "The paper's algorithms, ours, or both.")]
+_Methods: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        help="paper, ours, both, or your own estimator as module:function, of observations and a seed, which returns a "
+        "utility; several are separated by commas.",
+        metavar="METHODS",
+    ),
+]
 _Iterations: TypeAlias = Annotated[int, typer.Option(help="K of the paper's algorithms.", min=1)]
 _Jobs: TypeAlias = Annotated[int, typer.Option(help="Processes.", min=1)]
 _Out: TypeAlias = Annotated[Path, typer.Option(help="Folder for results; finished trials there are not run again.")]
@@ -37,24 +45,27 @@ def table1(
     goods: _Goods = "3,5,10,25",
     observations: _Sizes = "1000",
     trials: _Trials = 20,
-    method: _Method = _BOTH,
+    method: _Methods = _BOTH,
     iterations: _Iterations = 1000,
     seed: Seed = 0,
     jobs: _Jobs = 2,
     out: _Out = Path("table1"),
     as_json: Json = False,
 ) -> None:
-    """Repeat the paper's Table 1: its algorithms, ours, and the ceiling, with standard errors.
+    """Repeat the paper's Table 1: its algorithms, ours, yours, and the ceiling, with standard errors.
 
-    Trials are kept as they finish; a run that was stopped goes on where it was when given the same command.
+    Trials are kept as they finish; a run that was stopped goes on where it was when given the same command. A function
+    of yours, def guess(observations, seed): ... in mine.py, meets the same markets as --method mine:guess.
 
     \b
     Examples:
       stochpref reproduce table1
       stochpref reproduce table1 --setting corruption --goods 10,25 --trials 5 --method ours
       stochpref reproduce table1 --observations 200,1000,5000 --method ours --out sizes/
+      stochpref reproduce table1 --goods 10 --method ours,mine:guess
     """  # noqa: D301
-    from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
+    from stochpref.paper.reproduce.markets import LAWS, Cell  # noqa: PLC0415
+    from stochpref.paper.reproduce.trials import check_list  # noqa: PLC0415
 
     settings = EXHIBIT_SETTINGS if setting == _BOTH else (setting,)
     cells = [
@@ -87,7 +98,8 @@ def figure3(
       stochpref reproduce figure3 --out figures/
     """  # noqa: D301
     from stochpref.paper.reproduce import figure3 as exhibit  # noqa: PLC0415
-    from stochpref.paper.reproduce.trials import LAWS, Cell, check_list  # noqa: PLC0415
+    from stochpref.paper.reproduce.markets import LAWS, Cell  # noqa: PLC0415
+    from stochpref.paper.reproduce.trials import check_list  # noqa: PLC0415
 
     (name,) = check_list([law], LAWS, "--law")
     cells = [Cell(part, name, n, observations) for part in EXHIBIT_SETTINGS for n in _numbers(goods, "--goods", 2)]
@@ -115,7 +127,8 @@ def figure4(
     """  # noqa: D301
     from stochpref.models.shared import progress  # noqa: PLC0415
     from stochpref.paper.reproduce import figure4 as exhibit  # noqa: PLC0415
-    from stochpref.paper.reproduce.trials import LAWS, check_list  # noqa: PLC0415
+    from stochpref.paper.reproduce.markets import LAWS  # noqa: PLC0415
+    from stochpref.paper.reproduce.trials import check_list  # noqa: PLC0415
 
     names = check_list(split(laws), LAWS, "--laws")
     sizes = tuple(_numbers(observations, "--observations", 1))
@@ -130,19 +143,21 @@ def figure4(
 def _run_cells(
     name: str, cells: list[Cell], method: str, trials: int, iterations: int, seed: int, jobs: int, out: Path,
     as_json: bool,
-) -> Table:  # fmt: skip
+) -> Table1:  # fmt: skip
     """Run the trials of cells, print the table they make and keep it under a name."""
     from stochpref.models.shared import progress  # noqa: PLC0415
     from stochpref.paper.reproduce import table1 as exhibit  # noqa: PLC0415
+    from stochpref.paper.reproduce.methods import methods_of  # noqa: PLC0415
 
+    named = [name for part in split(method) for name in (EXHIBIT_METHODS if part == _BOTH else (part,))]
+    methods = methods_of(named, "--method")
     ready_folder(out)
-    methods = list(EXHIBIT_METHODS) if method == _BOTH else [method]
     with progress(True, name) as report:
         table = exhibit.run(
             cells, methods, n_trials=trials, n_iterations=iterations, seed=seed, jobs=jobs, folder=out, report=report
         )
-    content = {"seed": seed, "iterations": iterations, **exhibit.as_dict(table)}
-    show(content, exhibit.as_text(table), as_json, out, name)
+    content = {"seed": seed, "iterations": iterations, **table.as_dict()}
+    show(content, str(table), as_json, out, name)
     return table
 
 

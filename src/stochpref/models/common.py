@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -45,6 +46,10 @@ Array = NDArray[np.float64]
 
 _EFFORT: Final = "consensus.solving:Effort"
 _ANNEALING: Final = "paper.annealing:Annealing"
+_SCORE_CHANGED: Final = (
+    "CommonUtility.score is the mean log predictive probability, as for every model; the share of observations "
+    "explained, which it was in 0.1.0, is CommonUtility.consistency(observations)"
+)
 
 
 class CommonUtility(Fit):
@@ -239,9 +244,10 @@ class CommonUtility(Fit):
         check_is_fitted(self)
         return OneCustomer(self.goods_, self.utility_)
 
-    def score(self, observations: Observations, y: None = None) -> float:  # noqa: ARG002
-        """Return the share of observations whose bundle is the unique optimum, ties counted as misses."""
-        return self.consistency(observations)
+    def score(self, observations: Observations, y: None = None) -> float:
+        """Return the mean log predictive probability of observations, as every model does."""
+        warnings.warn(_SCORE_CHANGED, FutureWarning, stacklevel=2)
+        return super().score(observations, y)
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) the log-probability of each observation; -inf for degenerate ones.

@@ -16,7 +16,9 @@ import numpy as np
 
 from stochpref.errors import InvalidArgument
 from stochpref.paper.reproduce.drawing import pyplot, save
-from stochpref.paper.reproduce.trials import Cell, Task, run_trials
+from stochpref.paper.reproduce.markets import Cell
+from stochpref.paper.reproduce.methods import Method
+from stochpref.paper.reproduce.trials import Task, run_trials
 
 OBSERVATIONS: Final = (100, 200, 500, 1000, 2000, 5000, 10_000)
 CONCENTRATION: Final = 5.0
@@ -57,7 +59,7 @@ def run(
         )
     tasks = {
         (law, size): [
-            Task(Cell("gaussian", law, n_goods, size), "ours", trial, seed, concentration=CONCENTRATION)
+            Task(Cell("gaussian", law, n_goods, size), Method("ours"), trial, seed, concentration=CONCENTRATION)
             for trial in range(n_trials)
         ]
         for law in laws

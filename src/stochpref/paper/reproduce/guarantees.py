@@ -197,7 +197,7 @@ def check_theorem_2(T: int, rng: np.random.Generator) -> list[Check]:
         data = simulate(law, MenuLaw("uniform"), T, rng=rng)
         for name, margin in (("theorem", "theorem"), ("none", 0.0)):
             fitted = CommonUtility(margin=margin, random_state=seed).fit(data)
-            missed[name].append(1.0 - fitted.score(fresh))
+            missed[name].append(1.0 - fitted.consistency(fresh))
     smallest = float(np.abs(utility).min())
     bound = bounds.theorem_2(3, T, CORRUPTION, LOWEST_PRICE, PRICE_DENSITY, smallest)
     counting = bounds.counting_bound(3, T, CORRUPTION).bound

@@ -11,14 +11,21 @@ ceiling's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from stochpref.paper.reproduce.trials import Cell, Outcome, Task, pooled, run_trials
+from stochpref.checks import check_count
+from stochpref.names import EXHIBIT_METHODS, EXHIBIT_SETTINGS
+from stochpref.errors import shown
+from stochpref.paper.reproduce.markets import LAWS, Cell
+from stochpref.paper.reproduce.methods import Brought, Method, methods_of
+from stochpref.paper.reproduce.trials import Outcome, Task, check_list, pooled, run_trials
 
+N_GOODS: Final = (3, 5, 10, 25)
 N_GOODS_OF_REGRET: Final = 10  # at most; beyond, accuracy itself tells methods apart
 PUBLISHED: Final[dict[tuple[str, str], dict[int, float]]] = {
     ("gaussian", "i"): {3: 99.9, 5: 99.9, 10: 98.8, 25: 59.9},
@@ -78,16 +85,102 @@ class Regret(NamedTuple):
     n_trials: int
 
 
-class Table(NamedTuple):
-    """cells : a row for each cell and method; regrets : one for each T, none without our method."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Table1:
+    """The table; print it, or read its fields.
+
+    cells : a row for each cell and method.
+    regrets : one for each T, none without our method.
+    """
 
     cells: list[TableCell]
     regrets: list[Regret]
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, as JSON can hold them."""
+        return {
+            "cells": [cell._asdict() for cell in self.cells],
+            "regret": [regret._asdict() for regret in self.regrets],
+        }
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row for each cell and method."""
+        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
+
+        return pd.DataFrame([cell._asdict() for cell in self.cells])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        """Return a line for each cell: every method beside the published figure and the ceiling."""
+        by_cell: dict[tuple[str, str, int, int], dict[str, TableCell]] = {}
+        for row in self.cells:
+            by_cell.setdefault(row[:4], {})[row.method] = row
+        brought = dict.fromkeys(row.method for row in self.cells if row.method not in EXHIBIT_METHODS)
+        columns = (*EXHIBIT_METHODS, *brought)
+        headings = ("its algorithm", "ours", *map(shown, brought))
+        rows: list[tuple[str, ...]] = [("setting", "law", "n", "T", "published", *headings, "ceiling")]
+        for (setting, law, n, size), methods in by_cell.items():
+            some = next(iter(methods.values()))
+            published = "—" if some.paper is None else f"{some.paper:.1f}"
+            entries = (_entry(methods.get(method)) for method in columns)
+            rows.append((setting, law, str(n), str(size), published, *entries, f"{some.ceiling:.2f}"))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        sides = ["<", "<", *">>>", *"<" * len(columns), ">"]
+        lines = ["Accuracy in percent ± standard error, pooled over trials (seconds a trial on one core)"]
+        for texts in rows:
+            padded = [f"{text:{side}{width}}" for text, side, width in zip(texts, sides, widths, strict=True)]
+            lines.append("  ".join(padded))
+        return "\n".join(lines + [_regret_line(regret) for regret in self.regrets])
+
+
+def reproduce_table1(
+    methods: Iterable[str | Brought] = EXHIBIT_METHODS,
+    *,
+    settings: Iterable[str] = EXHIBIT_SETTINGS,
+    laws: Iterable[str] = tuple(LAWS),
+    goods: Iterable[int] = N_GOODS,
+    observations: Iterable[int] = (1000,),
+    n_trials: int = 20,
+    n_iterations: int = 1000,
+    seed: int = 0,
+    jobs: int = 1,
+    folder: str | Path | None = None,
+) -> Table1:
+    """Return the paper's Table 1 for any methods, all on the same markets.
+
+    Parameters
+    ----------
+    methods : "paper" (its algorithms), "ours", functions of observations and a seed that return a utility (n,), or
+        "module:function".
+    settings, laws, goods, observations : cells of the table: "gaussian" and "corruption"; "i", "ii", "iii"; n; T.
+    n_trials : markets a cell, two or more.
+    n_iterations : K of the paper's algorithms.
+    seed : of the markets.
+    jobs : processes; functions must then be importable, from a module or from a script that guards what it runs.
+    folder : where finished trials are kept, and not run again; those of a file that changed are.
+    """
+    check_count(n_trials, "n_trials", 2)
+    check_count(n_iterations, "n_iterations", 1)
+    check_count(seed, "seed", 0)
+    check_count(jobs, "jobs", 1)
+    kinds, numerals = check_list(settings, EXHIBIT_SETTINGS, "settings"), check_list(laws, LAWS, "laws")
+    numbers, sizes = list(goods), list(observations)
+    for n in numbers:
+        check_count(n, "goods", 2)
+    for size in sizes:
+        check_count(size, "observations", 1)
+    cells = [Cell(kind, law, n, size) for kind in kinds for law in numerals for n in numbers for size in sizes]
+    return run(
+        cells, methods_of(methods, "methods"), n_trials=n_trials, n_iterations=n_iterations, seed=seed, jobs=jobs,
+        folder=None if folder is None else Path(folder),
+    )  # fmt: skip
+
 
 def run(
     cells: list[Cell],
-    methods: list[str],
+    methods: list[Method],
     *,
     n_trials: int,
     n_iterations: int,
@@ -95,16 +188,16 @@ def run(
     jobs: int,
     folder: Path | None = None,
     report: Callable[[int, int, str], None] | None = None,
-) -> Table:
+) -> Table1:
     """Run all trials of the cells and return the table."""
     tasks = {
-        (cell, method): [Task(cell, method, trial, seed, n_iterations) for trial in range(n_trials)]
+        (cell, method.name): [Task(cell, method, trial, seed, n_iterations) for trial in range(n_trials)]
         for cell in cells
         for method in methods
     }
     outcomes = run_trials([task for group in tasks.values() for task in group], jobs=jobs, folder=folder, report=report)
     by_cell = {key: [outcomes[task.name] for task in group] for key, group in tasks.items()}
-    return Table(
+    return Table1(
         [_summarise(cell, method, group) for (cell, method), group in by_cell.items()],
         pool_regret({cell: group for (cell, method), group in by_cell.items() if method == "ours"}),
     )
@@ -164,33 +257,6 @@ def _regret(size: int, cells: dict[Cell, list[Outcome]]) -> Regret:
         lossless_share=float(100.0 * np.mean(trials[:, 0] <= 0.0)),
         n_trials=len(trials),
     )
-
-
-def as_dict(table: Table) -> dict[str, Any]:
-    """Return the table as JSON can hold it."""
-    return {
-        "cells": [cell._asdict() for cell in table.cells],
-        "regret": [regret._asdict() for regret in table.regrets],
-    }
-
-
-def as_text(table: Table) -> str:
-    """Return the table as text: a line per cell, both methods beside the published figure and the ceiling."""
-    by_cell: dict[tuple[str, str, int, int], dict[str, TableCell]] = {}
-    for row in table.cells:
-        by_cell.setdefault(row[:4], {})[row.method] = row
-    rows: list[tuple[str, ...]] = [("setting", "law", "n", "T", "published", "its algorithm", "ours", "ceiling")]
-    for (setting, law, n, size), methods in by_cell.items():
-        some = next(iter(methods.values()))
-        published = "—" if some.paper is None else f"{some.paper:.1f}"
-        entries = (_entry(methods.get("paper")), _entry(methods.get("ours")))
-        rows.append((setting, law, str(n), str(size), published, *entries, f"{some.ceiling:.2f}"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["Accuracy in percent ± standard error, pooled over trials (seconds a trial on one core)"]
-    for texts in rows:
-        padded = [f"{text:{side}{width}}" for text, side, width in zip(texts, "<<>>><<>", widths, strict=True)]
-        lines.append("  ".join(padded))
-    return "\n".join(lines + [_regret_line(regret) for regret in table.regrets])
 
 
 def _entry(cell: TableCell | None) -> str:

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,31 +22,13 @@ from numpy.typing import NDArray
 
 from stochpref import __version__
 from stochpref.errors import InvalidArgument, StochprefError
-from stochpref.laws import CorruptedUtilityLaw, MenuLaw, VonMisesFisher, simulate, uniform_directions
-from stochpref.models import CommonUtility, HeterogeneousUtility
-from stochpref.names import MENU_LAWS
-from stochpref.observations import Menus, Observations
-from stochpref.posterior.results import group
-from stochpref.problems.divisible import choose
+from stochpref.paper.reproduce.markets import Cell, make_market
+from stochpref.paper.reproduce.methods import Method
 from stochpref.processes import Lost, run_in_processes
-from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
 
-LAWS: Final = {numeral: name for name, numeral in MENU_LAWS.items()}
-BOUNDS: Final = (1.0, 10.0)  # of κ in the paper's experiments
-CORRUPTION: Final = 0.1
-N_SCORED: Final = 2000  # new menus, or new customers, that an estimate is scored on
 TRIALS_FILE: Final = "trials.jsonl"
-
-
-class Cell(NamedTuple):
-    """setting : "gaussian" or "corruption"; law : "i", "ii" or "iii"."""
-
-    setting: str
-    law: str
-    n_goods: int
-    n_observations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +40,7 @@ class Task:
     """
 
     cell: Cell
-    method: str
+    method: Method
     trial: int
     seed: int
     n_iterations: int = 1000
@@ -68,8 +49,8 @@ class Task:
     @property
     def name(self) -> str:
         """What identifies the trial in a file of finished ones."""
-        own_settings = self.n_iterations if self.method == "paper" else 0
-        return json.dumps([*self.cell, self.method, self.trial, self.seed, own_settings, self.concentration])
+        own_settings = self.n_iterations if self.method.name == "paper" else self.method.digest or 0
+        return json.dumps([*self.cell, self.method.name, self.trial, self.seed, own_settings, self.concentration])
 
 
 class Outcome(NamedTuple):
@@ -90,133 +71,22 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-class TrialData(NamedTuple):
-    """What a trial is about: the data, the truth, the mean of the hidden utilities, and what to score on."""
-
-    observations: Observations
-    truth: Array
-    concentration: float
-    hidden_mean: Array
-    menus: Menus
-    fresh: Observations | None
-
-
-def make_trial_data(task: Task) -> TrialData:
-    """Return the data of a trial, the same for all methods."""
-    cell = task.cell
-    rng = np.random.default_rng(
-        [
-            task.seed,
-            cell.n_goods,
-            cell.n_observations,
-            list(LAWS).index(cell.law),
-            cell.setting == "gaussian",
-            task.trial,
-        ]
-    )
-    law = MenuLaw(LAWS[cell.law])
-    truth = uniform_directions(1, cell.n_goods, rng=rng)[0]
-    while truth.max() <= 0.0:  # nothing is worth having: accuracy is 0/0
-        truth = uniform_directions(1, cell.n_goods, rng=rng)[0]
-    kappa = stratified_concentration(task) if task.concentration is None else task.concentration
-    if cell.setting == "gaussian":
-        utility_law: VonMisesFisher | CorruptedUtilityLaw = VonMisesFisher(truth, kappa)
-    else:
-        utility_law = CorruptedUtilityLaw(truth, CORRUPTION)
-    observations, utilities = simulate(utility_law, law, cell.n_observations, rng=rng, return_utilities=True)
-    menus = law.sample(N_SCORED, cell.n_goods, rng=rng)
-    fresh = None
-    if cell.setting == "corruption":
-        drawn = utility_law.sample(N_SCORED, rng=rng)
-        fresh = Observations(menus.prices, menus.budgets, choose(drawn, menus.prices, menus.budgets))
-    return TrialData(observations, truth, kappa, utilities.mean(axis=0), menus, fresh)
-
-
-def stratified_concentration(task: Task) -> float:
-    """Return κ, spread evenly over its interval by the trials of a cell, however many there will be.
-
-    Trial numbers with their bits reversed (van der Corput) fill the interval evenly; each cell shifts them by a random
-    amount, so that κ is uniform.
-    """
-    share, step, rest = 0.0, 0.5, task.trial
-    while rest:
-        share, step, rest = share + step * (rest % 2), 0.5 * step, rest // 2
-    cell = task.cell
-    shift = np.random.default_rng([task.seed, cell.n_goods, cell.n_observations, list(LAWS).index(cell.law)]).random()
-    return BOUNDS[0] + (BOUNDS[1] - BOUNDS[0]) * ((share + shift) % 1.0)
-
-
-def value_reached(data: TrialData, estimate: Array) -> float:
-    """Return the value, or the number of new customers strictly explained, that an estimate reaches."""
-    if data.fresh is not None:
-        return float(np.sum(Regions.of(data.fresh).contains(estimate, strict=True)))
-    bundles = choose(estimate, data.menus.prices, data.menus.budgets)
-    return float(np.sum(bundles @ data.truth))
-
-
 def run_trial(task: Task) -> Outcome:
     """Return the outcome of a trial."""
-    data = make_trial_data(task)
+    market = make_market(task.cell, task.trial, task.seed, task.concentration)
     started = time.perf_counter()
-    estimate, draw = METHODS[task.cell.setting, task.method](data, task)
+    estimate = task.method.estimate(task.cell.setting, market.observations, task.trial, task.n_iterations)
     seconds = time.perf_counter() - started
-    ceiling = data.truth if data.fresh is not None else data.hidden_mean
-    cosine = float(estimate @ data.truth / np.linalg.norm(estimate))
+    reached = market.value(estimate.utility)
+    cosine = float(estimate.utility @ market.truth / np.linalg.norm(estimate.utility))
     return Outcome(
-        reached=value_reached(data, estimate),
-        best=value_reached(data, data.truth),
-        ceiling=value_reached(data, ceiling),
-        one_draw=float("nan") if draw is None else value_reached(data, draw),
+        reached=reached,
+        best=market.value(market.truth),
+        ceiling=market.value(market.ceiling),
+        one_draw=float("nan") if estimate.draw is None else market.value(estimate.draw),
         angle=float(np.arccos(np.clip(cosine, -1.0, 1.0))),
         seconds=seconds,
     )
-
-
-Estimate = tuple[Array, Array | None]
-
-
-def _our_posterior(data: TrialData, task: Task) -> Estimate:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        # Sixty effective draws add one part in sixty to the variance of the posterior mean: more would not be seen.
-        model = HeterogeneousUtility(
-            BOUNDS, n_chains=2, n_draws=150, n_effective=60, max_draws=400, random_state=task.trial
-        ).fit(data.observations)
-    return model.mean_direction_, group(model.posterior_, "posterior")["mean_direction"].values[-1, -1]
-
-
-def _algorithm_1(data: TrialData, task: Task) -> Estimate:
-    """Run the paper's posterior sampler: K steps, the last state is the estimate; `metropolis` says what is ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = HeterogeneousUtility(
-            BOUNDS, "metropolis", n_chains=1, n_draws=task.n_iterations, n_effective=0, random_state=task.trial
-        ).fit(data.observations)
-    last = group(model.posterior_, "posterior")["mean_direction"].values[0, -1]
-    return last, last
-
-
-def _our_common(data: TrialData, task: Task) -> Estimate:
-    return CommonUtility(random_state=task.trial).fit(data.observations).utility_, None
-
-
-def _algorithm_2(data: TrialData, task: Task) -> Estimate:
-    """Run the paper's annealing: K steps, the last state is the estimate; temperatures and steps are ours."""
-    from stochpref.paper.annealing import Annealing  # noqa: PLC0415
-
-    model = CommonUtility(
-        solver="annealing", annealing=Annealing(n_steps=task.n_iterations), random_state=task.trial
-    ).fit(data.observations)
-    assert model.last_utility_ is not None
-    return model.last_utility_, None
-
-
-METHODS: Final[dict[tuple[str, str], Callable[[TrialData, Task], Estimate]]] = {
-    ("gaussian", "ours"): _our_posterior,
-    ("gaussian", "paper"): _algorithm_1,
-    ("corruption", "ours"): _our_common,
-    ("corruption", "paper"): _algorithm_2,
-}
 
 
 def run_trials(
@@ -259,7 +129,9 @@ def _run_all(tasks: list[Task], jobs: int) -> Iterator[tuple[Task, Outcome]]:
         for task in tasks:
             yield task, run_trial(task)
         return
-    for number, found in run_in_processes(_attempt, tasks, jobs, needs_main=False):
+    # A method that a user's script defines is found again only by running the script.
+    needs_main = any(getattr(task.method.function, "__module__", "") == "__main__" for task in tasks)
+    for number, found in run_in_processes(_attempt, tasks, jobs, needs_main=needs_main):
         if isinstance(found, Lost):
             raise StochprefError(
                 f"a trial was lost: {found.reason}; finished ones are kept, and the same command goes on"
@@ -278,7 +150,8 @@ def _attempt(task: Task) -> Outcome | Exception:
 
 
 def _append(path: Path, task: Task, outcome: Outcome) -> None:
-    line = {"version": __version__, "name": task.name, **asdict(task), **outcome._asdict()}
+    said = {field.name: getattr(task, field.name) for field in fields(task)} | {"method": task.method.name}
+    line = {"version": __version__, "name": task.name, **said, **outcome._asdict()}
     with path.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(line) + "\n")
 

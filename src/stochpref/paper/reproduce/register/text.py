@@ -198,7 +198,7 @@ def curse_of_dimension() -> Finding:
     law = CorruptedUtilityLaw(utility, 0.1)
     fitted = CommonUtility(random_state=0).fit(simulate(law, MenuLaw("uniform"), 1000, rng=rng))
     fresh = simulate(law, MenuLaw("uniform"), 20_000, rng=rng)
-    share = fitted.score(fresh) / float(Regions.of(fresh).contains(utility, strict=True).mean())
+    share = fitted.consistency(fresh) / float(Regions.of(fresh).contains(utility, strict=True).mean())
     return Finding(
         "dimension", "section 5, n = 25",
         "55.7 % at n = 25 under law (i), put down to the sampling and to an intrinsic curse of dimensionality",
