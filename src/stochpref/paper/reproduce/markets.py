@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_choice, check_count
-from stochpref.names import EXHIBIT_SETTINGS, MENU_LAWS
 from stochpref.errors import InvalidArgument
 from stochpref.laws import CorruptedUtilityLaw, MenuLaw, VonMisesFisher, simulate, uniform_directions
+from stochpref.names import EXHIBIT_SETTINGS, MENU_LAWS
 from stochpref.observations import Menus, Observations
 from stochpref.problems.divisible import choose
 from stochpref.regions import Regions

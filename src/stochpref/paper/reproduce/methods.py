@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.names import EXHIBIT_METHODS
 from stochpref.errors import InvalidArgument
 from stochpref.models import CommonUtility, HeterogeneousUtility
+from stochpref.names import EXHIBIT_METHODS
 from stochpref.observations import Observations
 from stochpref.paper.reproduce.markets import BOUNDS
 from stochpref.posterior.results import group

@@ -19,8 +19,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from stochpref.checks import check_count
-from stochpref.names import EXHIBIT_METHODS, EXHIBIT_SETTINGS
 from stochpref.errors import shown
+from stochpref.names import EXHIBIT_METHODS, EXHIBIT_SETTINGS
 from stochpref.paper.reproduce.markets import LAWS, Cell
 from stochpref.paper.reproduce.methods import Brought, Method, methods_of
 from stochpref.paper.reproduce.trials import Outcome, Task, check_list, pooled, run_trials
