@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from stochpref.errors import counted, listed
 from stochpref.kinds import DEGENERATE, KIND_NAMES, QUANTITY_TOLERANCE
 from stochpref.problems.faults import is_bought
+from stochpref.result import Drawn
 
 if TYPE_CHECKING:
     from stochpref.observations import Observations
@@ -26,8 +27,8 @@ KIND_MEANING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+@dataclass(frozen=True, slots=True, repr=False)
+class Audit(Drawn):
     """Counts and warnings about a data set; `print` it for a table, `as_dict` for JSON.
 
     Attributes
@@ -62,9 +63,19 @@ class Audit:
     price_range: tuple[float, float]
     budget_range: tuple[float, float]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the audit as plain values, ready for JSON."""
-        return asdict(self)
+    picture: ClassVar[str] = "result_plots:audit"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each kind of observation."""
+        return [
+            {"kind": name, "observations": count, "share": count / self.n_observations, "meaning": KIND_MEANING[name]}
+            for name, count in self.kinds.items()
+        ]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return the facts and the warnings."""
+        facts = (f"{label}: {value}" for label, value in self.facts())
+        return (*facts, *(f"! {' '.join(warning.split())}" for warning in self.warnings()))
 
     def __str__(self) -> str:
         lines = [f"{counted(self.n_observations, 'observation')} of {counted(self.n_goods, 'good')}", ""]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from stochpref.errors import InvalidArgument, shown
 from stochpref.models.fit import Fit
 from stochpref.models.shared import check_observations
 from stochpref.observations import Observations
+from stochpref.result import Drawn
 
 Array = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison:
+class Comparison(Drawn):
     """Fits beside one another; print it, or read its fields.
 
     fits : scores of each.
@@ -85,22 +86,22 @@ class Comparison:
     n_held_out: int
     warnings: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields, as JSON can hold them."""
-        fits = [fit._asdict() for fit in self.fits]
-        for fit in fits:
-            for name in ("loo", "held_out"):
-                fit[name] = None if fit[name] is None else fit[name]._asdict()
-        differences = [difference._asdict() for difference in self.differences]
-        return {
-            "fits": fits,
-            "differences": differences,
-            "n_held_out": self.n_held_out,
-            "warnings": list(self.warnings),
-        }
+    picture: ClassVar[str] = "result_plots:comparison"
 
-    def __repr__(self) -> str:
-        return str(self)
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each fit."""
+        rows = []
+        for fit in self.fits:
+            row = fit._asdict()
+            for name in ("loo", "held_out"):
+                score = row.pop(name)
+                row |= dict(zip((name, f"{name}_error"), (None, None) if score is None else score, strict=True))
+            rows.append(row)
+        return rows
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return who is better than whom, and what makes scores hard to compare."""
+        return (*(_verdict(shown(self.fits[0].name), one) for one in self.differences), *self.warnings)
 
     def __str__(self) -> str:
         names = [shown(fit.name) for fit in self.fits]

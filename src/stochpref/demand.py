@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,19 @@ from stochpref.errors import InvalidArgument, shown
 from stochpref.market import Market
 from stochpref.observations import Menus
 from stochpref.problems.divisible import Rows, fill_bundle
+from stochpref.result import Drawn
 from stochpref.rows import places_of
 from stochpref.threads import compiled, for_blocks
 
 Array = NDArray[np.float64]
 
 _MENUS_AT_ONCE = 64  # bounds memory: (draws, menus, goods) numbers
+_INTERVALS_OF_ALL = 5  # goods up to which elasticities are printed with every interval
 _STEP = 0.05  # relative change of a price for elasticities
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Demand:
+class Demand(Drawn):
     """Expected purchases of a customer from each of k menus; print it for a table.
 
     Attributes
@@ -57,14 +59,18 @@ class Demand:
     goods: tuple[str, ...]
     labels: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields, as JSON can hold them."""
-        header = {"goods": list(self.goods), "labels": list(self.labels), "level": self.level}
-        names = (name for name in self.__dataclass_fields__ if name not in header)
-        return header | {name: getattr(self, name).tolist() for name in names}
+    picture: ClassVar[str] = "result_plots:demand"
 
-    def __repr__(self) -> str:
-        return str(self)
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each menu and good."""
+        return [
+            {
+                "menu": self.labels[t], "good": self.goods[i], "mean": float(self.mean[t, i]),
+                "lower": float(self.lower[t, i]), "upper": float(self.upper[t, i]),
+                "standard_error": float(self.standard_error[t, i]),
+            }
+            for t, i in np.ndindex(self.mean.shape)
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         has_intervals = bool(np.any(self.lower < self.upper))
@@ -90,7 +96,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Elasticities:
+class Elasticities(Drawn):
     """How demand answers prices at one menu: row i, column j is the relative change of good i for that of price j.
 
     Attributes
@@ -109,18 +115,44 @@ class Elasticities:
     level: float
     goods: tuple[str, ...]
 
-    def __repr__(self) -> str:
-        return str(self)
+    picture: ClassVar[str] = "result_plots:elasticities"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each good and price."""
+        return [
+            {
+                "good": self.goods[i], "price_of": self.goods[j], "mean": float(self.mean[i, j]),
+                "lower": float(self.lower[i, j]), "upper": float(self.upper[i, j]),
+            }
+            for i, j in np.ndindex(self.mean.shape)
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         goods = [shown(name) for name in self.goods[:10]]
+        has_intervals = bool(np.any(self.lower < self.upper))
+        # Few goods: an interval below each number. More of them: the own prices' alone, lest lines be too long to read.
+        beneath = has_intervals and len(self.goods) <= _INTERVALS_OF_ALL
+        width = 16 if beneath else 10
         lines = ["Price elasticities: change of the good in the row, in %, for 1 % on the price in the column"]
-        lines.append(" " * 16 + "".join(f"{shown(name, 9):>10}" for name in goods))
+        lines.append(" " * 16 + "".join(f"{shown(name, width - 1):>{width}}" for name in goods))
         for i, name in enumerate(goods):
-            lines.append(f"  {shown(name, 13):<14}" + "".join(f"{self.mean[i, j]:>10.2f}" for j in range(len(goods))))
+            cells = "".join(f"{self.mean[i, j]:>{width}.2f}" for j in range(len(goods)))
+            lines.append(f"  {shown(name, 13):<14}{cells}")
+            if beneath:
+                lines.append(" " * 16 + "".join(f"{self._between(i, j):>{width}}" for j in range(len(goods))))
         if len(self.goods) > 10:
             lines.append(f"  and {len(self.goods) - 10} more goods")
+        if beneath:
+            lines.append(f"  below each number its {100 * self.level:g} % interval")
+        elif has_intervals:
+            lines += ["", f"  own price, {100 * self.level:g} % intervals (.to_pandas() has all)"]
+            lines += [f"  {shown(name, 13):<14}{self._between(i, i):>18}" for i, name in enumerate(goods)]
         return "\n".join(lines)
+
+    def _between(self, i: int, j: int) -> str:
+        if np.isnan(self.mean[i, j]):
+            return ""
+        return f"{self.lower[i, j]:.2f} to {self.upper[i, j]:.2f}"
 
 
 @compiled

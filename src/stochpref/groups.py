@@ -27,6 +27,7 @@ from stochpref.models.fit import Fit
 from stochpref.models.shared import check_observations, generator
 from stochpref.observations import Observations
 from stochpref.processes import Lost, run_in_processes
+from stochpref.result import Result
 from stochpref.stores.engines import is_cluster
 from stochpref.threads import n_threads
 
@@ -55,7 +56,7 @@ class GroupRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GroupFits:
+class GroupFits(Result):
     """Fits of all groups.
 
     goods : names, in the order of the utilities.
@@ -64,6 +65,11 @@ class GroupFits:
 
     goods: tuple[str, ...]
     rows: tuple[GroupRow, ...]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each group."""
+        rows: list[dict[str, Any]] = self.table.to_pylist()
+        return rows
 
     @property
     def failures(self) -> dict[str, str]:
@@ -83,9 +89,6 @@ class GroupFits:
             values = np.array([getattr(row, part) for row in self.rows]).reshape(len(self.rows), len(self.goods))
             columns |= {f"{part}_{good}": values[:, i] for i, good in enumerate(self.goods)}
         return pa.table(columns)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         failed = self.failures

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from stochpref.errors import InvalidArgument, shown
 from stochpref.mass.masses import Sums
 from stochpref.observations import Observations
 from stochpref.readers.folders import StoredObservations, as_observations
+from stochpref.result import Drawn
 from stochpref.stores.anchored import Anchored
 from stochpref.stores.memory import Memory
 from stochpref.stores.opening import open_store
@@ -39,8 +40,8 @@ _CLOSE_ENOUGH = 0.01  # of a standard error: the last Newton step
 _NEWTON_GOODS = 200  # with more goods than this the Hessian costs more than it saves
 
 
-@dataclass(frozen=True, slots=True)
-class MaximumLikelihood:
+@dataclass(frozen=True, slots=True, repr=False)
+class MaximumLikelihood(Drawn):
     """The most likely law, with its uncertainty; `print` it for a table.
 
     Attributes
@@ -73,6 +74,19 @@ class MaximumLikelihood:
     n_evaluations: int
     n_observations: int
     goods: tuple[str, ...]
+
+    picture: ClassVar[str] = "result_plots:maximum_likelihood"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for the concentration and for each good, the one liked best first."""
+        order = np.argsort(-self.mean_direction, kind="stable")
+        each = ((self.goods[i], self.mean_direction[i], self.direction_standard_errors[i]) for i in order)
+        rows = (("concentration", self.concentration, self.concentration_standard_error), *each)
+        return [{"name": name, "estimate": float(value), "standard_error": float(error)} for name, value, error in rows]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what to make of the fit, and how likely it is."""
+        return (self.message, f"log-likelihood {self.log_likelihood:.6g}, AIC {self.aic:.6g}, BIC {self.bic:.6g}")
 
     @property
     def h(self) -> Array:

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from stochpref.kinds import ABOVE, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, TIG
 from stochpref.observations import Observations
 from stochpref.problems.divisible import choose
 from stochpref.regions import Regions
+from stochpref.result import Drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class GoodAtOdds:
     gap: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Explanation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Explanation(Drawn):
     """Why an observation agrees with a utility or not.
 
     observation : its index. name : its label, or its number from 1. customer : the customer's label, or None.
@@ -61,6 +63,16 @@ class Explanation:
     excluded_by: tuple[int, ...]
     excluders: tuple[str, ...]
     expected: Array
+
+    picture: ClassVar[str] = "result_plots:explanation"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each good at odds."""
+        return [asdict(good) for good in self.at_odds]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return which observations cannot hold together with this one."""
+        return tuple(f"cannot hold together with observation {shown(name)}" for name in self.excluders)
 
     def __str__(self) -> str:
         name = f"observation {shown(self.name)}" + (f" (customer {shown(self.customer)})" if self.customer else "")

@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from stochpref.errors import counted, shown
+from stochpref.result import Drawn
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CommonSummary:
+class CommonSummary(Drawn):
     """A fit of one common utility; print it, or read its fields.
 
     n_observations, n_goods, n_dropped : sizes, and degenerate observations left out.
@@ -38,12 +39,15 @@ class CommonSummary:
     odd: tuple[tuple[str, str | None], ...]
     steps: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields, as JSON can hold them."""
-        return asdict(self)
+    picture: ClassVar[str] = "result_plots:common"
 
-    def __repr__(self) -> str:
-        return str(self)
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each good."""
+        return [dict(zip(("good", "utility", "lower", "upper"), row, strict=True)) for row in self.goods]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what the utility explains, how far that is proven, and the share of odd observations."""
+        return tuple(line.strip() for line in str(self).split("\n")[1:3])
 
     def __str__(self) -> str:
         low, high = (100 * end for end in self.corruption_interval)

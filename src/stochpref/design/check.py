@@ -43,6 +43,7 @@ from stochpref.mass.masses import check_direction, vmf_covariance
 from stochpref.observations import Menus
 from stochpref.problems import check_handled
 from stochpref.problems.divisible import choose
+from stochpref.result import Result
 
 Array = NDArray[np.float64]
 
@@ -50,8 +51,8 @@ UNLEARNABLE: Final = 1e-3  # share of what could be learnt
 _MOST_MENUS: Final = 100  # a longer list is represented by this many of its menus, evenly spaced
 
 
-@dataclass(frozen=True, slots=True)
-class MenuCheck:
+@dataclass(frozen=True, slots=True, repr=False)
+class MenuCheck(Result):
     """What a set of menus can teach about one law; `print` it for a report.
 
     Attributes
@@ -95,10 +96,16 @@ class MenuCheck:
     equivalence_simulated: float | None
     message: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the check as JSON can hold it."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields.items()}
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each good."""
+        return [
+            {"good": name, "share_learnable": float(share), "cannot_be_learnt": self.unlearnable.get(name, "")}
+            for name, share in zip(self.goods, self.good_shares, strict=True)
+        ]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what the set can teach, line by line."""
+        return tuple(line.strip() for line in str(self).split("\n")[1:7])
 
     def __str__(self) -> str:
         n = len(self.goods)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +53,7 @@ from stochpref.laws import MenuLaw
 from stochpref.names import CRITERIA
 from stochpref.observations import Menus
 from stochpref.problems import check_handled
+from stochpref.result import Result, plain
 
 Array = NDArray[np.float64]
 
@@ -79,8 +81,8 @@ class DesignEffort:
     n_starts: int = 4
 
 
-@dataclass(frozen=True, slots=True)
-class MenuDesign:
+@dataclass(frozen=True, slots=True, repr=False)
+class MenuDesign(Result):
     """A batch of menus and what it will teach; `print` it for a summary.
 
     Attributes
@@ -112,6 +114,23 @@ class MenuDesign:
     n_tried: int
     n_judged: int
     notes: tuple[str, ...]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each menu: its budget and prices, None for goods not on offer."""
+        return [
+            {"budget": float(budget)}
+            | {name: float(a) if a < np.inf else None for name, a in zip(self.menus.goods, prices, strict=True)}
+            for prices, budget in zip(self.menus.prices, self.menus.budgets, strict=True)
+        ]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return what to know about the limits."""
+        return self.notes
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, as JSON can hold them; menus are the rows of the table."""
+        others = (name for name in self.__dataclass_fields__ if name != "menus")
+        return {"menus": self.records()} | {name: plain(getattr(self, name)) for name in others}
 
     def __str__(self) -> str:
         menus = self.menus

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from stochpref.bessel import mean_resultant_length
 from stochpref.errors import counted, listed, shown
 from stochpref.posterior.diagnostics import PARETO_LIMIT, RHAT_LIMIT, Diagnostics
 from stochpref.posterior.prior import Prior
+from stochpref.result import Drawn
 
 Array = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HeterogeneousSummary:
+class HeterogeneousSummary(Drawn):
     """A posterior of (μ, κ); print it, or read its fields.
 
     n_observations, n_goods, n_dropped : sizes, and degenerate observations left out.
@@ -70,16 +71,15 @@ class HeterogeneousSummary:
     alikeness: float
     pareto_k: float | None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields, as JSON can hold them."""
-        return {
-            **asdict(self),
-            "concentration": self.concentration._asdict(),
-            "goods": [row._asdict() for row in self.goods],
-        }
+    picture: ClassVar[str] = "result_plots:posterior"
 
-    def __repr__(self) -> str:
-        return str(self)
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for the concentration and for each good."""
+        return [row._asdict() for row in (self.concentration, *self.goods)]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return the verdicts."""
+        return self.verdict
 
     def __str__(self) -> str:
         left_out = f", {self.n_dropped:,} degenerate ones left out" if self.n_dropped else ""

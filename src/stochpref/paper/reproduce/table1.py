@@ -24,6 +24,7 @@ from stochpref.names import EXHIBIT_METHODS, EXHIBIT_SETTINGS
 from stochpref.paper.reproduce.markets import LAWS, Cell
 from stochpref.paper.reproduce.methods import Brought, Method, methods_of
 from stochpref.paper.reproduce.trials import Outcome, Task, check_list, pooled, run_trials
+from stochpref.result import Result
 
 N_GOODS: Final = (3, 5, 10, 25)
 N_GOODS_OF_REGRET: Final = 10  # at most; beyond, accuracy itself tells methods apart
@@ -86,7 +87,7 @@ class Regret(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Table1:
+class Table1(Result):
     """The table; print it, or read its fields.
 
     cells : a row for each cell and method.
@@ -103,14 +104,9 @@ class Table1:
             "regret": [regret._asdict() for regret in self.regrets],
         }
 
-    def to_pandas(self) -> Any:
-        """Return a data frame with a row for each cell and method."""
-        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
-
-        return pd.DataFrame([cell._asdict() for cell in self.cells])
-
-    def __repr__(self) -> str:
-        return str(self)
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each cell and method."""
+        return [cell._asdict() for cell in self.cells]
 
     def __str__(self) -> str:
         """Return a line for each cell: every method beside the published figure and the ceiling."""
