@@ -13,8 +13,9 @@ import xarray as xr
 import stochpref as sp
 from stochpref.archives.trees import read_tree, write_tree
 from stochpref.laws import UtilityLaw
+from stochpref.laws.menus import draw_customers
 from stochpref.posterior.results import data_groups, observations_of
-from stochpref.problems import Problem, pack_problem, unpack_problem
+from stochpref.problems import OneOf, Open, Problem, pack_problem, unpack_problem
 from stochpref.stores.packing import data_hash
 
 N_MENUS, N_GOODS = 60, 5
@@ -26,6 +27,8 @@ def some_menus(problem: Problem) -> sp.Menus:
     prices[rng.random(prices.shape) < 0.15] = np.inf
     prices[0], budgets = np.inf, rng.uniform(0.0, 1.5 * N_GOODS, N_MENUS)  # nothing on offer, no money, money for all
     budgets[1], budgets[2] = 0.0, 100.0
+    if isinstance(problem, OneOf) and not problem.outside:  # who must choose needs something to choose from
+        prices[0] = prices[5]
     features = {"weight": rng.standard_normal(prices.shape), "hour": rng.uniform(0, 24, N_MENUS)}
     return sp.Menus(prices, budgets, goods=list("abcde"), problem=problem, features=features)
 
@@ -38,6 +41,23 @@ def assert_same(one: sp.Observations, other: sp.Observations) -> None:
     assert list(one.features) == list(other.features)
     for name, values in one.features.items():
         np.testing.assert_array_equal(values, other.features[name])
+
+
+def draw_utilities(problem: Problem, menus: sp.Menus, rng: np.random.Generator) -> np.ndarray:
+    """Return utilities (T, N) of customers whom the problem is about."""
+    size = len(problem.coordinates(menus.goods))
+    return draw_customers(lambda count: rng.standard_normal((count, size)), menus)
+
+
+def value_of(problem: Problem, menus: sp.Menus, utilities: np.ndarray, bundles: np.ndarray) -> np.ndarray:
+    """Return what bundles are worth to customers who solve the problem, (T,)."""
+    prices = np.where(np.isfinite(menus.prices), menus.prices, 1.0)
+    if isinstance(problem, OneOf) and problem.reading == "value":
+        return np.sum(utilities / prices * bundles, axis=1)
+    worth = np.sum(utilities[:, :N_GOODS] * bundles, axis=1)
+    if isinstance(problem, Open):
+        return worth - utilities[:, -1] * np.sum(prices * bundles, axis=1) / problem.scale
+    return worth
 
 
 def check_law(law: UtilityLaw) -> None:
@@ -59,7 +79,7 @@ def check_law(law: UtilityLaw) -> None:
 def check_problem(problem: Problem) -> None:
     """A problem chooses what is feasible and best, knows what is not, and travels with its records."""
     menus = some_menus(problem)
-    utilities = np.random.default_rng(12).standard_normal((N_MENUS, N_GOODS))
+    utilities = draw_utilities(problem, menus, np.random.default_rng(12))
     bundles = _check_choices(problem, menus, utilities)
     _check_faults(problem, menus, bundles)
     seen = sp.Observations(
@@ -72,10 +92,10 @@ def check_problem(problem: Problem) -> None:
 
 def _check_choices(problem: Problem, menus: sp.Menus, utilities: np.ndarray) -> np.ndarray:
     bundles = problem.choose(utilities, menus)
-    assert bundles.shape == utilities.shape
+    assert bundles.shape == menus.prices.shape
     assert problem.find_faults(menus, bundles) == []
-    assert np.all(bundles[0] == 0)
-    values = np.sum(utilities * bundles, axis=1)
+    assert np.all(bundles[0] == 0) == np.isinf(menus.prices[0]).all()
+    values = value_of(problem, menus, utilities, bundles)
     # Nothing that others choose, and nothing drawn at random that breaks no rule, is better.
     rng = np.random.default_rng(13)
     n_feasible = 0
@@ -83,16 +103,16 @@ def _check_choices(problem: Problem, menus: sp.Menus, utilities: np.ndarray) -> 
         if trial % 2:
             rivals = problem.choose(rng.standard_normal(utilities.shape), menus)
         else:
-            rivals = np.where(rng.random(utilities.shape) < 0.5, 0.0, rng.integers(0, 5, utilities.shape) / 4)
+            rivals = np.where(rng.random(bundles.shape) < 0.5, 0.0, rng.integers(0, 5, bundles.shape) / 4)
         broken = [fault.rows for fault in problem.find_faults(menus, rivals)]
         feasible = np.setdiff1d(np.arange(N_MENUS), np.concatenate([*broken, np.array([], np.intp)]))
         n_feasible += len(feasible)
-        assert np.all((utilities * rivals).sum(axis=1)[feasible] <= values[feasible] + 1e-9)
+        assert np.all(value_of(problem, menus, utilities, rivals)[feasible] <= values[feasible] + 1e-9)
     assert n_feasible > 30 * N_MENUS
     # One utility faces all menus; several of them, a table each; only the direction of a utility matters.
     np.testing.assert_array_equal(problem.choose(utilities[5], menus)[5], bundles[5])
     both = problem.choose(np.stack([utilities[5], utilities[6]])[:, None], menus)
-    assert both.shape == (2, *utilities.shape)
+    assert both.shape == (2, *menus.prices.shape)
     np.testing.assert_array_equal(both[1, 6], bundles[6])
     np.testing.assert_allclose(problem.choose(4.0 * utilities, menus), bundles, atol=1e-12)
     return bundles
@@ -102,8 +122,8 @@ def _check_faults(problem: Problem, menus: sp.Menus, bundles: np.ndarray) -> Non
     for change, argument in (
         ({"bundles": np.where(bundles > 0, -bundles, 0.0)}, "bundles"),
         ({"bundles": np.full_like(bundles, np.nan)}, "bundles"),
-        ({"bundles": np.ones_like(bundles)}, "bundles"),  # dear, and not all on offer
-        ({"budgets": np.zeros_like(menus.budgets)}, "bundles"),
+        ({"bundles": np.ones_like(bundles)}, "bundles"),  # dear, not all on offer, and more than one
+        *([({"budgets": np.zeros_like(menus.budgets)}, "bundles")] if problem.needs_budget else []),
         ({"prices": -menus.prices}, "prices"),
     ):
         fields = {"prices": menus.prices, "budgets": menus.budgets, "bundles": bundles, **change}
@@ -119,10 +139,12 @@ def _check_regions(problem: Problem, seen: sp.Observations, utilities: np.ndarra
                 refused()
         return
     regions = sp.Regions.of(seen)
-    assert sum(seen.audit().kinds.values()) == len(regions) == len(seen)
+    assert sum(seen.audit().kinds.values()) == (len(seen) if problem.has_kinds else 0)
+    assert len(regions) == len(seen)
+    assert regions.n_goods == len(problem.coordinates(seen.goods)) == utilities.shape[1]
     usable = regions.kind != "degenerate"
     assert usable.sum() > 0.8 * len(seen)
-    assert np.all(np.diag(regions.contains(utilities))[usable])
+    assert np.all(np.diag(problem.chance(seen).contains(utilities))[usable])
     # Utilities from inside a region choose the bundle again.
     inside = regions.interior_points(rng=np.random.default_rng(14))[usable]
     np.testing.assert_allclose(problem.choose(inside, seen.menus[usable]), seen.bundles[usable], atol=1e-9)
@@ -139,9 +161,10 @@ def _check_travels(problem: Problem, seen: sp.Observations, utilities: np.ndarra
     assert_same(seen[:20].concat(seen[20:45], seen[45:]), seen)
     goods = ("e", "new", *"badc")
     wide = seen.over(goods)
+    named, own = wide.problem.coordinates(goods), seen.problem.coordinates(seen.goods)
     places = [goods.index(name) for name in seen.goods]
-    spread = np.random.default_rng(15).standard_normal((N_MENUS, len(goods)))
-    spread[:, places] = utilities
+    spread = np.random.default_rng(15).standard_normal((N_MENUS, len(named)))
+    spread[:, [named.index(name) for name in own]] = utilities
     np.testing.assert_array_equal(wide.problem.choose(spread, wide.menus)[:, places], seen.bundles)
     assert np.all(wide.bundles[:, 1] == 0)
     assert np.all(np.isinf(wide.prices[:, 1]))

@@ -12,12 +12,12 @@ import pytest
 
 import stochpref as sp
 from stochpref import laws, names, problems
-from stochpref.problems import Divisible, Problem, as_problem, check_handled
+from stochpref.problems import Divisible, OneOf, Open, Problem, as_problem, check_handled
 from stochpref.stores.packing import data_hash
 from tests.contracts import assert_same, check_law, check_problem
 
 # How the problems and laws that need settings are made here.
-SETTINGS: dict[str, Callable[[], Problem]] = {}
+SETTINGS: dict[str, Callable[[], Problem]] = {"open": lambda: Open(scale=1.5)}
 LAWS: dict[str, Callable[[], object]] = {
     "corrupted": lambda: sp.CorruptedUtilityLaw([1.0, 2.0, -3.0, 0.5], 0.3),
     "von_mises_fisher": lambda: sp.VonMisesFisher([0.6, 0.0, -0.8, 0.0], 4.0),
@@ -30,6 +30,12 @@ def test_every_problem_keeps_the_contract(name: str) -> None:
     assert problem.name == name
     assert getattr(problems, type(problem).__name__) is type(problem)
     check_problem(problem)
+
+
+@pytest.mark.parametrize("outside", [True, False])
+@pytest.mark.parametrize("reading", names.READINGS)
+def test_every_choice_of_one_keeps_the_contract(outside: bool, reading: str) -> None:
+    check_problem(OneOf(outside, reading))
 
 
 @pytest.mark.parametrize("name", names.LAWS)
@@ -85,7 +91,10 @@ def test_problems_are_given_by_name_or_as_objects(half: None) -> None:
     assert records().menus.problem == Divisible()
     assert sp.Menus([[1.0]], [1.0]).problem is None
     for wrong, message in (
-        ("divisable", r"problem must be one of divisible, half; received 'divisable'; the nearest is 'divisible'"),
+        (
+            "divisable",
+            r"problem must be one of divisible, one, open, half; received 'divisable'; the nearest is 'divisible'",
+        ),
         (Divisible, r"or an object of stochpref\.problems; received <class .*pass problem='divisible', say"),
         (None, "received None"),
     ):
@@ -190,9 +199,10 @@ def test_what_cannot_be_handled_is_refused_in_one_way(half: None, tmp_path: Path
     common = sp.CommonUtility(random_state=0).fit(records())  # features that it does not read
     fits = (lambda data: sp.CommonUtility().fit(data), lambda data: sp.HeterogeneousUtility(n_draws=2).fit(data))
     for door in (*fits, sp.fit_maximum_likelihood, common.score, common.log_likelihood, sp.estimate_from_signs):
-        for data, thing in ((foreign, "problem 'half'"), (picked, "nonempty=True")):
-            with pytest.raises(sp.InvalidArgument, match=f"cannot handle {thing}; it "):
-                door(data)
+        with pytest.raises(sp.InvalidArgument, match="cannot handle problem 'half'; it "):
+            door(foreign)
+    with pytest.raises(sp.InvalidArgument, match="cannot handle nonempty=True; it "):
+        sp.estimate_from_signs(picked)
     with pytest.raises(sp.InvalidArgument, match="this fit cannot handle problem 'half'; it handles 'divisible'"):
         common.predict(foreign.menus)
     np.testing.assert_array_equal(common.predict(plain.menus), common.predict(records().menus))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stochpref import problems as problems
+    from stochpref.choosing import choices as choices
     from stochpref.comparison import Comparison as Comparison
     from stochpref.comparison import compare_fits as compare_fits
     from stochpref.consensus.solving import Effort as Effort
@@ -98,6 +99,7 @@ _HOME = {
     "accuracy": "scores",
     "bisect_utility": "design",
     "check_menus": "design",
+    "choices": "choosing",
     "choose": "problems.divisible",
     "compare_fits": "comparison",
     "consistency": "scores",

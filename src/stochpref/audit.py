@@ -95,7 +95,7 @@ class Audit(Drawn):
         facts = [
             ("prices", _between(self.price_range, "no good is on offer")),
             ("budgets", _between(self.budget_range, "none")),
-            ("money spent", spent if math.isfinite(self.spent_share) else "nobody has a budget above 0"),
+            ("money spent", spent if math.isfinite(self.spent_share) else "nobody has a stated budget above 0"),
             ("identical rows", f"{self.n_identical_rows:,}"),
         ]
         if self.n_repeated_customers is not None:
@@ -159,6 +159,7 @@ def audit(observations: Observations) -> Audit:
     bundles, caps = observations.bundles, observations.caps
     classes = observations.problem.classify(observations, bundles)
     kind = np.full(len(prices), -1) if classes is None else classes.kind
+    has_kinds = classes is not None and observations.problem.has_kinds
     offered = prices < np.inf
     bought = offered & is_bought(bundles, caps)
     in_full = bought & (bundles >= caps * (1.0 - QUANTITY_TOLERANCE))
@@ -170,12 +171,12 @@ def audit(observations: Observations) -> Audit:
     if observations.customers is not None:
         _, counts = np.unique(np.asarray(observations.customers, dtype=object).astype(str), return_counts=True)
         repeated = int(np.sum(counts > 1))
-    funded = budgets > 0
+    funded = (budgets > 0) & np.isfinite(budgets)
     spent = np.sum(np.where(offered, prices, 0.0) * bundles, axis=1)
     return Audit(
         n_observations=len(prices),
         n_goods=prices.shape[1],
-        kinds={} if classes is None else {name: int(np.sum(kind == code)) for code, name in enumerate(KIND_NAMES)},
+        kinds={name: int(np.sum(kind == code)) for code, name in enumerate(KIND_NAMES)} if has_kinds else {},
         degenerate_rows=tuple(np.flatnonzero(kind == DEGENERATE).tolist()),
         n_nearly_spent=int(np.sum((kind == DEGENERATE) & (spent < budgets) & (spent > 0.99 * budgets))),
         n_repeated_customers=repeated,

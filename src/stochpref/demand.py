@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from stochpref.errors import InvalidArgument, shown
 from stochpref.market import Market
 from stochpref.observations import Menus
-from stochpref.problems.divisible import Rows, fill_bundle
+from stochpref.problems import problem_of
 from stochpref.result import Drawn
 from stochpref.rows import places_of
-from stochpref.threads import compiled, for_blocks
+from stochpref.threads import for_blocks
 
 Array = NDArray[np.float64]
 
@@ -155,39 +155,35 @@ class Elasticities(Drawn):
         return f"{self.lower[i, j]:.2f} to {self.upper[i, j]:.2f}"
 
 
-@compiled
-def _sum_bundles(
-    utilities: Array, columns: Rows, prices: Array, budgets: Array, caps: Array, sums: Array, start: int, stop: int
-) -> None:
-    """Add up, for menus start..stop, what all customers buy; `columns` are the goods of the menus."""
-    n = prices.shape[1]
-    order, worth, u = np.empty(n, np.int64), np.empty(n), np.empty(n)
-    for m in range(utilities.shape[0]):
-        for i in range(n):
-            u[i] = utilities[m, columns[i]]
-        for k in range(start, stop):
-            fill_bundle(u, prices[k], budgets[k], caps[k], sums[k], order, worth)
-
-
 def demand_by_draw(market: Market, menus: Menus) -> tuple[Array, Array]:
     """Return expected purchases (draws, k, n) and, over the draws, of each crowd (crowds, k, n)."""
     k, n = menus.prices.shape
-    columns = places_of(menus.goods, market.goods)
-    size = market.n_customers // market.n_crowds
+    problem = problem_of(menus)
+    columns = places_of(problem.coordinates(menus.goods), market.goods)
     totals, by_crowd = np.zeros((market.n_draws, k, n)), np.zeros((market.n_crowds, k, n))
+    counted = np.zeros((market.n_draws, k, 1))
     for c in range(market.n_crowds):
-        sums = np.zeros_like(totals)
+        sums, counts = np.zeros_like(totals), np.zeros_like(counted)
 
-        def draws(start: int, stop: int, c: int = c, sums: Array = sums) -> None:
+        def draws(start: int, stop: int, c: int = c, sums: Array = sums, counts: Array = counts) -> None:
             for s in range(start, stop):
-                _sum_bundles(
-                    market.utilities(s, c), columns, menus.prices, menus.budgets, menus.caps, sums[s], 0, k
-                )  # fmt: skip
+                sums[s], counts[s, :, 0] = problem.total(market.utilities(s, c)[:, columns], menus)
 
         for_blocks(draws, market.n_draws, 4)
+        _check_counts(counts)
         totals += sums
-        by_crowd[c] = sums.mean(axis=0) / size
-    return totals / market.n_customers, by_crowd
+        counted += counts
+        by_crowd[c] = (sums / counts).mean(axis=0)
+    return totals / counted, by_crowd
+
+
+def _check_counts(counts: Array) -> None:
+    """Refuse to average over customers of whom a draw has none that the problem is about."""
+    if not counts.all():
+        raise InvalidArgument(
+            f"n_customers must be more: in {np.sum(~counts.all(axis=(1, 2)))} of {len(counts)} posterior draws none of "
+            "those simulated is one whose purchases would be recorded; if more do not help, the fit says hardly any are"
+        )
 
 
 def average_demand(market: Market, menus: Menus, n_groups: int) -> Array:
@@ -271,7 +267,8 @@ def repriced(menus: Menus, prices: Array) -> Menus:
     """Return menus (T, n) with other prices (k, T, n), k times over."""
     k, n = len(prices), menus.n_goods
     return Menus(
-        prices.reshape(-1, n), np.tile(menus.budgets, k), goods=menus.goods, caps=np.tile(menus.caps, (k, 1))
+        prices.reshape(-1, n), None if np.isinf(menus.budgets).all() else np.tile(menus.budgets, k), goods=menus.goods,
+        caps=np.tile(menus.caps, (k, 1)), problem=menus.problem,
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from stochpref.bessel import mean_resultant_length
 from stochpref.errors import InvalidArgument, shown
 from stochpref.mass.masses import Sums
 from stochpref.observations import Observations
+from stochpref.problems import Problem
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.result import Drawn
 from stochpref.stores.anchored import Anchored
@@ -37,6 +38,9 @@ _EM_STEPS = 3
 _SAMPLE = 1 << 16  # rows that stand for more of them where passes are dear
 _ROUNDS = 4  # of two passes each
 _CLOSE_ENOUGH = 0.01  # of a standard error: the last Newton step
+_RATIO = 4.0  # of one value of a setting to the next, at first,
+_FINE = 8  # parts of that in the end
+_FARTHEST = 6  # of these ratios from the usual value
 _NEWTON_GOODS = 200  # with more goods than this the Hessian costs more than it saves
 
 
@@ -58,7 +62,8 @@ class MaximumLikelihood(Drawn):
     message : what to make of the status.
     n_evaluations : of the likelihood and its gradient.
     n_observations : used, without degenerate ones left out.
-    goods : names.
+    goods : names of the coordinates of utilities: the goods, and money where budgets are open.
+    problem : what customers solve, with what was learned of it, such as the scale of money.
     """
 
     mean_direction: Array
@@ -74,6 +79,7 @@ class MaximumLikelihood(Drawn):
     n_evaluations: int
     n_observations: int
     goods: tuple[str, ...]
+    problem: Problem
 
     picture: ClassVar[str] = "result_plots:maximum_likelihood"
 
@@ -173,17 +179,56 @@ def _climb(store: Store, start: Array, tolerance: float, n_before: int = 0) -> M
     return Maximum(h, -float(result.fun) * scale, float(np.linalg.norm(result.jac)), int(result.nfev) + n_before)
 
 
-def maximise_likelihood(store: Store, *, tolerance: float = 1e-10) -> Maximum:
+def maximise_likelihood(store: Store, *, tolerance: float = 1e-10, start: Array | None = None) -> Maximum:
     """Return the h under which the observations are most likely; 0 if there are none.
 
     Where the likelihood has no maximum, the last h tried, with |h| about 1e4 if it grows without bound.
+
+    Parameters
+    ----------
+    start : an h near the maximum, if one is known.
     """
     h = np.zeros(store.n_goods)
     if len(store) == 0:
         return Maximum(h, 0.0, 0.0, 0)
+    if start is not None:
+        return _climb(store, start, tolerance)
     for _ in range(_EM_STEPS):
         h = _em_step(store, h, tolerance)
     return _climb(store, h, tolerance, _EM_STEPS)
+
+
+def learn_setting(observations: Observations, *, degenerate: str = "refuse", tolerance: float = 1e-6) -> Problem:
+    """Return the problem of observations with the setting that it leaves open, if any, at its most likely value.
+
+    The likelihood is maximised over h at values a factor of 4 apart around the usual order of magnitude, farther out as
+    long as it rises, and then, from the best, at values ever nearer to each other, each time from the h found beside.
+    """
+    problem = observations.problem
+    unknown = problem.unknown(observations)
+    if unknown is None:
+        return problem
+    name, usual = unknown
+    found: dict[int, Maximum] = {}  # by the place on a grid of ratio 4^(1/_STEPS)
+
+    def at(place: int) -> float:
+        if place not in found:
+            solved = observations.under(problem.with_setting(name, usual * _RATIO ** (place / _FINE)))
+            near = min(found, key=lambda other: abs(other - place), default=None)
+            start = None if near is None else found[near].h
+            with open_store(solved, engine="cpu", degenerate=degenerate) as (store, _):
+                found[place] = maximise_likelihood(store, tolerance=tolerance, start=start)
+        return found[place].log_likelihood
+
+    best, step = 0, _FINE
+    while step >= 1:
+        beside = [place for place in (best - step, best + step) if abs(place) <= _FARTHEST * _FINE]
+        rival = max(beside, key=at)
+        if at(rival) > at(best):
+            best = rival
+        else:
+            step //= 2
+    return problem.with_setting(name, usual * _RATIO ** (best / _FINE))
 
 
 def maximise_large(
@@ -276,6 +321,10 @@ def fit_maximum_likelihood(
 
     Notes
     -----
+    Where nothing is recorded of customers who buy nothing, or to whom money is worth nothing, the likelihood is given
+    that they are others.
+    A setting that the problem leaves open, such as the scale of money, is learned with the law (`learn_setting`).
+
     The paper gives maximum likelihood up for want of a closed form and of a gradient; both are exact here.
 
     More than 65,536 stored observations are not passed over at every step: a sample of them gives the start and the
@@ -283,9 +332,13 @@ def fit_maximum_likelihood(
     exact one, to a hundredth of its standard error.
     """
     source = as_observations(observations)
-    if source.n_goods < 2:
+    given = source.problem
+    if isinstance(source, Observations):
+        source = source.under(learn_setting(source, degenerate=degenerate))
+    names = source.problem.coordinates(source.goods)
+    if len(names) < 2:
         raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
-    with open_store(source, engine=engine, degenerate=degenerate, report=report) as (store, origin):
+    with open_store(source, engine=engine, degenerate=degenerate, report=report) as (store, _):
         if store.is_large:
             maximum, anchored = maximise_large(store, tolerance=tolerance)
             information = anchored.exact.information
@@ -297,27 +350,30 @@ def fit_maximum_likelihood(
             at_zero = store.sums(np.zeros_like(maximum.h), derivatives=0, tolerance=tolerance).value
             gain = maximum.log_likelihood - at_zero
         is_separable = store.all_contain(maximum.h) if maximum.h.any() else False
+        span = np.eye(store.n_goods) if store.span is None else store.span
     h, log_likelihood, gradient_norm, n_evaluations = maximum
     covariance = _inverse(information)
     status, message = _judge(gradient_norm, h, covariance, is_separable, gain)
     n, kappa = len(h), float(np.linalg.norm(h))
     direction = h / kappa if kappa > 0 else np.full(n, np.nan)
     along = np.outer(direction, direction)
-    across = (np.eye(n) - along) / kappa if kappa > 0 else np.full((n, n), np.nan)
+    across = span @ ((np.eye(n) - along) / kappa if kappa > 0 else np.full((n, n), np.nan))
+    n_learned = n + (source.problem != given)  # a setting of the problem is a parameter too
     return MaximumLikelihood(
-        mean_direction=direction,
+        mean_direction=span @ direction,
         concentration=kappa,
-        direction_standard_errors=np.sqrt(np.diag(across @ covariance @ across)),
+        direction_standard_errors=np.sqrt(np.diag(across @ covariance @ across.T)),
         concentration_standard_error=float(np.sqrt(direction @ covariance @ direction)),
-        covariance=covariance,
+        covariance=span @ covariance @ span.T,
         log_likelihood=log_likelihood,
-        aic=2 * n - 2 * log_likelihood,
-        bic=n * float(np.log(len(store))) - 2 * log_likelihood,
+        aic=2 * n_learned - 2 * log_likelihood,
+        bic=n_learned * float(np.log(len(store))) - 2 * log_likelihood,
         status=status,
         message=message,
         n_evaluations=n_evaluations,
         n_observations=len(store),
-        goods=origin.goods,
+        goods=names,
+        problem=source.problem,
     )
 
 

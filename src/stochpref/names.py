@@ -16,7 +16,10 @@ MENU_LAWS: Final = {"uniform": "i", "discrete": "ii", "fixed": "iii"}  # and wha
 
 PROBLEMS: Final = {
     "divisible": "problems.divisible:Divisible",
+    "one": "problems.one:OneOf",
+    "open": "problems.open:Open",
 }
+READINGS: Final = ("value", "unit")  # of a choice of one good: worth for money, or worth
 LAWS: Final = {
     "corrupted": "laws.corrupted:CorruptedUtilityLaw",
     "von_mises_fisher": "laws.von_mises_fisher:VonMisesFisher",

@@ -55,8 +55,9 @@ def _as_table(values: ArrayLike, argument: str, n_dims: int) -> Array:
     return array
 
 
-def _checked_menus(prices: ArrayLike, budgets: ArrayLike, caps: ArrayLike) -> dict[str, Array]:
-    a, b = _as_table(prices, "prices", 2), _as_table(budgets, "budgets", 1)
+def _checked_menus(prices: ArrayLike, budgets: ArrayLike | None, caps: ArrayLike) -> dict[str, Array]:
+    a = _as_table(prices, "prices", 2)
+    b = np.full(len(a), np.inf) if budgets is None else _as_table(budgets, "budgets", 1)
     if a.shape[0] == 0 or a.shape[1] == 0:
         raise InvalidArgument(
             f"prices must hold at least one observation and one good; received {a.shape}; check the filter or file"
@@ -109,7 +110,7 @@ class Menus(Rows):
     Attributes
     ----------
     prices : (T, n) positive; inf where a good is not on offer (NaN is accepted and means the same).
-    budgets : (T,) zero or more.
+    budgets : (T,) zero or more; inf where none are given, or the problem knows none and sets them aside.
     goods : n names, matched by name against a fit.
     caps : (T, n) largest quantities, 1 by default.
     labels : T names of the menus or None; tables of demand show them.
@@ -128,7 +129,7 @@ class Menus(Rows):
     def __init__(
         self,
         prices: ArrayLike,
-        budgets: ArrayLike,
+        budgets: ArrayLike | None = None,
         *,
         goods: Iterable[object] | None = None,
         caps: ArrayLike = 1.0,
@@ -136,9 +137,10 @@ class Menus(Rows):
         problem: str | Problem | None = None,
         features: Mapping[str, ArrayLike] | None = None,
     ) -> None:
-        tables = _checked_menus(prices, budgets, caps)
-        shape = tables["prices"].shape
         solved = None if problem is None else as_problem(problem)
+        has_budgets = budgets is not None and (solved is None or solved.needs_budget)
+        tables = _checked_menus(prices, budgets if has_budgets else None, caps)
+        shape = tables["prices"].shape
         set_fields(
             self,
             **tables,
@@ -147,7 +149,7 @@ class Menus(Rows):
             problem=solved,
             features=_checked_features(features, shape),
         )
-        refuse((find_faults if solved is None else solved.find_faults)(self, None))
+        refuse(find_faults(self, None, needs_budget=has_budgets) if solved is None else solved.find_faults(self, None))
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -179,7 +181,7 @@ class Observations(Rows):
     def __init__(
         self,
         prices: ArrayLike,
-        budgets: ArrayLike,
+        budgets: ArrayLike | None,
         bundles: ArrayLike,
         *,
         goods: Iterable[object] | None = None,
@@ -190,7 +192,8 @@ class Observations(Rows):
         features: Mapping[str, ArrayLike] | None = None,
         nonempty: bool = False,
     ) -> None:
-        tables = _checked_menus(prices, budgets, caps)
+        solved = as_problem(problem)
+        tables = _checked_menus(prices, budgets if solved.needs_budget else None, caps)
         shape = tables["prices"].shape
         x = _as_table(bundles, "bundles", 2)
         if x.shape != shape:
@@ -204,7 +207,7 @@ class Observations(Rows):
             goods=checked_goods(goods, shape[1]),
             customers=checked_names(customers, shape[0], "customers"),
             labels=checked_names(labels, shape[0], "labels"),
-            problem=as_problem(problem),
+            problem=solved,
             features=_checked_features(features, shape),
             nonempty=bool(nonempty),
         )

@@ -8,14 +8,16 @@ menu they faced. A single customer, whose utility is known, buys once from every
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.laws.menus import draw_customers
 from stochpref.market import Market
 from stochpref.observations import Observations
-from stochpref.problems.divisible import choose
+from stochpref.rows import places_of
 
 Array = NDArray[np.float64]
 
@@ -82,11 +84,17 @@ def check_purchases(market: Market, observations: Observations, *, rng: np.rando
         data = data[np.sort(rng.choice(len(data), _MOST_ROWS, replace=False))]
     count = int(np.clip(_MOST_CELLS / data.prices.size, _FEWEST, _MOST_REPLICATES))
     picked = np.linspace(0, market.n_draws - 1, min(count, market.n_draws)).astype(int)
+    columns = places_of(data.problem.coordinates(data.goods), market.goods)
     replicates = []
     for s in picked:
-        utilities = market.sample(int(s), len(data), rng=rng)
-        replicates.append(choose(utilities, data.prices, data.budgets, caps=data.caps) > 0)
+        draw_fn = partial(_sample, market, int(s), columns, rng)
+        utilities = draw_customers(draw_fn, data.menus, nonempty=data.nonempty)
+        replicates.append(data.problem.choose(utilities, data) > 0)
     return _compare(data, replicates)
+
+
+def _sample(market: Market, draw: int, columns: NDArray[np.int64], rng: np.random.Generator, size: int) -> Array:
+    return market.sample(draw, size, rng=rng)[:, columns]
 
 
 def _compare(data: Observations, replicates: list[NDArray[np.bool_]]) -> PredictiveCheck:

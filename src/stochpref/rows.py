@@ -67,6 +67,10 @@ class Rows:
         fields["problem"] = None if self.problem is None else self.problem.over(names, self.goods)
         return _changed(self, goods=checked_goods(names, n), **fields)
 
+    def under(self, problem: Problem) -> Self:
+        """Return the rows as those of customers who solve another problem; nothing is checked again."""
+        return _changed(self, problem=problem)
+
     def __repr__(self) -> str:
         kind = type(self).__name__
         known = [f"<{kind}: {len(self)} {kind.lower()} of {self.n_goods} goods"]

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Observations
 from stochpref.problems.divisible import choose
-from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
 
@@ -46,4 +45,5 @@ def accuracy(true_direction: ArrayLike, estimate: ArrayLike, prices: ArrayLike, 
 
 def consistency(utility: ArrayLike, observations: Observations) -> float:
     """Return the share of observations whose bundle is the unique optimum under a utility; ties are misses."""
-    return float(Regions.of(observations).contains(np.asarray(utility, np.float64), strict=True).mean())
+    chance = observations.problem.chance(observations)
+    return float(chance.contains(np.asarray(utility, np.float64), strict=True).mean())

@@ -79,7 +79,7 @@ def predict(
     if out is not None:
         ready_file(out, suffixes=(".csv",), source=file)
     fitted = load_fit(folder)
-    menus = reading.menus(file, fitted.goods_)
+    menus = reading.menus(file, fitted.goods_, needs_budget=fitted.problem_.needs_budget)
     labels, bundles = menu_labels(menus), fitted.predict(menus)
     demand = fitted.demand(menus, level=level) if fitted.customers_differ else None
     if as_json:

@@ -22,7 +22,7 @@ from typer.models import OptionInfo
 
 from stochpref.cli.application import echo
 from stochpref.errors import InvalidArgument
-from stochpref.names import BUDGETS, LAYOUTS, MODELS
+from stochpref.names import BUDGETS, LAYOUTS, MODELS, PROBLEMS
 
 if TYPE_CHECKING:
     from stochpref.observations import Menus, Observations
@@ -71,6 +71,9 @@ _Column: TypeAlias = Annotated[
         help="Your name for a column, a prefix in wide data, or a constant; may be repeated.", metavar="OURS=YOURS"
     ),
 ]
+_Problem: TypeAlias = Annotated[
+    str, one_of(PROBLEMS, "What customers solve: goods in part and a budget, one good of several, or money to keep.")
+]
 _Cap: TypeAlias = Annotated[float, typer.Option(help="Largest quantity of a good, unless a column says so.")]
 
 
@@ -83,13 +86,14 @@ class MenuReading:
     cap: _Cap = 1.0
     sheet: _Sheet = None
 
-    def menus(self, file: Path, goods: tuple[str, ...]) -> Menus:
+    def menus(self, file: Path, goods: tuple[str, ...], *, needs_budget: bool = True) -> Menus:
         """Return the menus of a file, over goods."""
         from stochpref.readers import read_menus  # noqa: PLC0415
 
         return read_menus(
-            file, layout=self.layout, columns=_columns(self.column), caps=self.cap, goods=goods, sheet=self.sheet
-        )
+            file, layout=self.layout, columns=_columns(self.column), caps=self.cap, goods=goods, sheet=self.sheet,
+            needs_budget=needs_budget,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ class Reading:
     ] = None
     fill_within: Annotated[float, typer.Option(help="Of orders: days that such a price may be away.")] = 28.0
     sheet: _Sheet = None
+    problem: _Problem = "divisible"
 
     def scan(self, file: Path) -> Scan:
         """Return what a file holds, good and bad."""
@@ -125,6 +130,7 @@ class Reading:
             fill_prices=self.fill_prices,
             fill_within=self.fill_within,
             sheet=self.sheet,
+            problem=self.problem,
             **self._rules(),
         )
 
@@ -139,6 +145,11 @@ class Reading:
         """Return the observations of a folder of Parquet files, which are not loaded."""
         from stochpref.readers import StoredObservations  # noqa: PLC0415
 
+        if self.problem != "divisible":
+            raise InvalidArgument(
+                f"--problem must be divisible for a folder, which is read in blocks; received {self.problem}; join its "
+                "files into one"
+            )
         return StoredObservations(folder, skip_bad=self.skip_bad, single_precision=single_precision, **self._rules())
 
     def _rules(self) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from stochpref.consensus.objective import Array
 from stochpref.errors import shown
 from stochpref.kinds import ABOVE, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, TIGHT
 from stochpref.observations import Observations
-from stochpref.problems.divisible import choose
 from stochpref.regions import Regions
 from stochpref.result import Drawn
 
@@ -119,7 +118,10 @@ def explain(
 ) -> Explanation:
     """Return why observation t agrees with a utility or not."""
     row = observations[[t]]
-    expected = choose(utility, row.prices, row.budgets, caps=row.caps)[0]
+    expected = row.problem.choose(utility, row)[0]
+    named = row.problem.coordinates(row.goods)
+    n_more = len(named) - row.n_goods  # of what is no good, money say, no quantity is told
+    bought, wanted = (np.append(quantities, np.zeros(n_more)) for quantities in (row.bundles[0], expected))
     name, customer = observations.name(t), None if observations.customers is None else observations.customers[t]
     kind = KIND_NAMES[regions.kind_code[t]]
     if regions.kind_code[t] == DEGENERATE:
@@ -134,7 +136,7 @@ def explain(
     scale = float(np.abs(worth[np.abs(side) <= 1]).max(initial=0.0)) or 1.0
     at_odds = () if is_held else tuple(
         GoodAtOdds(
-            observations.goods[i], float(row.bundles[0, i]), float(expected[i]), float(worth[i]),
+            named[i], float(bought[i]), float(wanted[i]), float(worth[i]),
             0.0 if side[i] == AT else price, float(off[i]) / scale,
         )
         for i in np.argsort(-off, kind="stable") if off[i] >= 0.0

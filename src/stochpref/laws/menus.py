@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, overload
+from functools import partial
+from typing import Final, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,11 @@ from stochpref.errors import InvalidArgument
 from stochpref.laws.protocol import UtilityLaw
 from stochpref.names import MENU_LAWS
 from stochpref.observations import Menus, Observations
-from stochpref.problems import as_problem
+from stochpref.problems import problem_of
 
 Array = NDArray[np.float64]
+
+_MOST_ROUNDS: Final = 10_000  # of drawing again; a share of 1e-3 of customers is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ def simulate(
     menu_law : a law to draw menus from, or the menus themselves, one for each observation; customers solve the problem
         of the menus, that of divisible goods unless they state one.
     n_observations : T.
-    rng : the menus are drawn first, then the utilities.
+    rng : the menus are drawn first, then the utilities; those of customers the problem is not about are drawn again.
     return_utilities : return the (T, n) utilities too.
     """
     if not isinstance(utility_law, UtilityLaw):
@@ -91,13 +95,43 @@ def simulate(
         )
     n_observations = check_count(n_observations, "n_observations", 1)
     menus = _menus(menu_law, n_observations, utility_law.n_goods, check_rng(rng))
-    utilities = utility_law.sample(n_observations, rng=rng)
-    problem = as_problem("divisible") if menus.problem is None else menus.problem
+    problem = problem_of(menus)
+    utilities = draw_customers(partial(utility_law.sample, rng=rng), menus)
     observations = Observations(
         menus.prices, menus.budgets, problem.choose(utilities, menus), goods=menus.goods, caps=menus.caps,
         problem=problem, features=menus.features,
     )  # fmt: skip
     return (observations, utilities) if return_utilities else observations
+
+
+def draw_customers(draw_fn: Callable[[int], Array], menus: Menus, *, nonempty: bool = False) -> Array:
+    """Return utilities (T, N), one for each menu, of customers whose purchases are recorded.
+
+    Parameters
+    ----------
+    draw_fn : size -> (size, N) utilities, in the order of the coordinates of the menus' problem.
+    nonempty : those who buy nothing are not recorded.
+
+    Raises
+    ------
+    InvalidArgument : at some menu there are hardly any such customers.
+    """
+    problem, utilities = problem_of(menus), draw_fn(len(menus))
+    utilities = utilities if utilities.flags.writeable else utilities.copy()
+    missing = np.arange(len(menus))
+    for _ in range(_MOST_ROUNDS):
+        here, own = menus[missing], utilities[missing]
+        is_in = problem.takes_part(own, here)
+        if nonempty:
+            is_in = is_in & problem.choose(own, here).any(axis=1)
+        missing = missing[~is_in]
+        if missing.size == 0:
+            return utilities
+        utilities[missing] = draw_fn(missing.size)
+    raise InvalidArgument(
+        f"the law must have customers whose purchases are recorded; at {missing.size} of {len(menus)} menus none of "
+        f"{_MOST_ROUNDS:,} drawn was one; give what customers spend, money or a choice, more worth"
+    )
 
 
 def _menus(menu_law: MenuLaw | Menus, n_observations: int, n_goods: int, rng: np.random.Generator) -> Menus:
@@ -107,9 +141,11 @@ def _menus(menu_law: MenuLaw | Menus, n_observations: int, n_goods: int, rng: np
         raise InvalidArgument(
             f"menu_law must be a MenuLaw or Menus; received {kind_of(menu_law)}; pass MenuLaw('uniform'), say"
         )
-    if menu_law.prices.shape != (n_observations, n_goods):
+    named = problem_of(menu_law).coordinates(menu_law.goods)
+    if (len(menu_law), len(named)) != (n_observations, n_goods):
+        more = "" if len(named) == menu_law.n_goods else f", whose utilities have {len(named)} coordinates"
         raise InvalidArgument(
             f"menu_law must hold n_observations = {n_observations} menus of the law's {n_goods} goods; "
-            f"received {len(menu_law)} menus of {menu_law.n_goods} goods"
+            f"received {len(menu_law)} menus of {menu_law.n_goods} goods{more}"
         )
     return menu_law

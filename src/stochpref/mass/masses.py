@@ -182,6 +182,13 @@ def _checked(regions: Regions, laws: ArrayLike, which: ArrayLike | None) -> tupl
     return h, np.ascontiguousarray(law, dtype=np.intp)
 
 
+def _weighted(rows: Merged, weights: Array) -> Merged:
+    """Return distinct rows that count for as much as the weights (T,) of all that are equal to them."""
+    counts = np.zeros(len(rows.regions))
+    np.add.at(counts, np.arange(len(counts))[rows.place], weights)
+    return rows._replace(counts=counts)
+
+
 def _distinct(regions: Regions, which: Indices | None, *, by_law: bool) -> Merged:
     """Return the rows to integrate over, each under its law; for sums rows of one law follow one another."""
     merged = regions.merged(which)
@@ -233,10 +240,12 @@ def _evaluate(
     gradient: bool = False,
     by_law: bool = False,
     information: bool = False,
+    weights: Array | None = None,
 ) -> _Evaluation:
     """Integrate over distinct rows, a group at a time; what is wanted is the gradient of each, or sums by law."""
     h, law = _checked(regions, laws, which)
     constants, rows = _law_constants(h, tolerance), _distinct(regions, law, by_law=by_law)
+    rows = rows if weights is None else _weighted(rows, weights)
     count, n = len(rows.regions), regions.n_goods
     run, run_law = _runs(rows.which, len(h)) if by_law else (rows.which, rows.which[:0])
     values, run_gradient = np.empty(-(-count // GROUP)), np.zeros((len(run_law), n))
@@ -303,13 +312,16 @@ def sum_by_law(
     *,
     information: bool = False,
     tolerance: float = 1e-10,
+    weights: Array | None = None,
 ) -> Sums:
     """Return Σ log-mass, and for each law its gradient and, if asked for, the observed information, in one pass.
 
     The information is Σ_t Cov(u) - Cov(u | region t). Equal regions under one law are integrated over once, and no
-    (T, n) memory is needed. Degenerate observations are not allowed. Parameters as in `exact_log_mass`.
+    (T, n) memory is needed. Degenerate observations are not allowed. Parameters as in `exact_log_mass`, and
+
+    weights : (T,) of any sign, for sums of weight × log-mass; None for 1 each.
     """
-    found = _evaluate(regions, laws, which, tolerance, by_law=True, information=information)
+    found = _evaluate(regions, laws, which, tolerance, by_law=True, information=information, weights=weights)
     h, rows, value = found.laws.h, found.rows, float(np.sum(found.values))
     gradient = np.zeros_like(h)
     _add_by(gradient, found.run_law, found.run_gradient)

@@ -28,7 +28,7 @@ from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.kinds import DEGENERATE
 from stochpref.loading import load
 from stochpref.market import OneCustomer
-from stochpref.mass.masses import exact_log_mass
+from stochpref.mass.conditional import log_recorded
 from stochpref.models.account import Account
 from stochpref.models.common_account import account_of
 from stochpref.models.fit import Fit, Wanted
@@ -39,6 +39,7 @@ from stochpref.names import CENTRES, SOLVERS
 from stochpref.observations import Observations
 from stochpref.posterior.results import data_groups, observations_of
 from stochpref.regions import Regions, usable_rows
+from stochpref.rows import places_of
 from stochpref.stores.engines import connect, is_cluster
 from stochpref.stores.packing import data_hash
 
@@ -70,7 +71,7 @@ class CommonUtility(Fit):
 
     Attributes
     ----------
-    utility_ : (n,) unit vector.
+    utility_ : (n,) unit vector over `coordinates_`: the goods, and money, the last, where budgets are open.
     utility_interval_ : (n, 2) range of each good over 95 % of the utilities that explain as much; None if not computed.
     consistent_ : (T,) the observations it explains: each bundle is the unique optimum, with the margin.
     n_consistent_ : how many.
@@ -135,9 +136,13 @@ class CommonUtility(Fit):
                 raise InvalidArgument(f"{argument} must be an {wanted} or None; received {record!r}")
         if self.engine != "cpu" and not is_cluster(self.engine):
             raise InvalidArgument(f"engine must be cpu, dask or a distributed.Client; received {self.engine!r}")
+        unknown = observations.problem.unknown(observations)
+        if unknown is not None:  # one utility does for every value what it does for another
+            observations = observations.under(observations.problem.with_setting(*unknown))
+        self.problem_ = observations.problem
         regions = Regions.of(observations)
         rows = usable_rows(regions, self.degenerate)
-        self.margin_ = resolve_margin(self.margin, observations.n_goods, rows.size)
+        self.margin_ = resolve_margin(self.margin, regions.n_goods, rows.size)
         rng, self.seed_ = generator(self.random_state)
         with reporting(self.verbose) as report:
             self._learn(regions[rows], rows, len(regions), rng, report)
@@ -212,7 +217,9 @@ class CommonUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The utility and its range over 95 % of the utilities that explain as much."""
-        return Wanted(self.utility_, self.utility_interval_)
+        places = places_of(self.goods_, self.coordinates_)
+        ranges = self.utility_interval_
+        return Wanted(self.utility_[places], None if ranges is None else ranges[places])
 
     @property
     def is_settled(self) -> bool:
@@ -242,7 +249,7 @@ class CommonUtility(Fit):
     def market(self, n_customers: int | None = None, n_draws: int = 1, n_menus: int = 1) -> OneCustomer:  # noqa: ARG002
         """Return the one customer that all but the odd ones are, whatever the numbers asked for."""
         check_is_fitted(self)
-        return OneCustomer(self.goods_, self.utility_)
+        return OneCustomer(self.coordinates_, self.utility_)
 
     def score(self, observations: Observations, y: None = None) -> float:
         """Return the mean log predictive probability of observations, as every model does."""
@@ -255,11 +262,12 @@ class CommonUtility(Fit):
         A customer is odd with the share of odd observations, (odd + 1)/(T + 2) so that it is never 0 or 1, and has a
         utility from anywhere on the sphere then; the others buy the optimum of the common utility.
         """
-        regions = Regions.of(self._own(observations))
+        own = self._own(observations)
+        recorded = own.problem.recorded(own)
         n_used = self.n_observations_ - self.n_dropped_
         odd = (n_used - self.n_consistent_ + 1) / (n_used + 2)
-        anywhere = exact_log_mass(regions, np.zeros(len(self.goods_))).log_mass + np.log(odd)
-        honest = np.where(regions.contains(self.utility_, strict=True), np.log1p(-odd), -np.inf)
+        anywhere = log_recorded(recorded, np.zeros(len(self.coordinates_))).log_mass + np.log(odd)
+        honest = np.where(recorded.chance.contains(self.utility_, strict=True), np.log1p(-odd), -np.inf)
         return np.logaddexp(anywhere, honest)
 
     def explain(self, t: int, observations: Observations | None = None) -> Explanation:
@@ -289,7 +297,7 @@ class CommonUtility(Fit):
         ranges = self.utility_interval_
         goods = tuple(
             (
-                self.goods_[i],
+                self.coordinates_[i],
                 float(self.utility_[i]),
                 None if ranges is None else float(ranges[i, 0]),
                 None if ranges is None else float(ranges[i, 1]),
@@ -345,8 +353,9 @@ class CommonUtility(Fit):
         """Return the model that a saved fit describes."""
         model, learned = restore_model(cls, saved, {"effort": _EFFORT, "annealing": _ANNEALING}), saved.learned
         model.observations_ = observations_of(saved.tree)
-        model.goods_, model._regions = model.observations_.goods, Regions.of(model.observations_)
-        n, n_rows = len(model.goods_), len(model.observations_)
+        model.goods_, model.problem_ = model.observations_.goods, model.observations_.problem
+        model._regions = Regions.of(model.observations_)
+        n, n_rows = len(model.coordinates_), len(model.observations_)
         model.utility_ = learned.numbers("utility", n)
         model.utility_interval_ = learned.optional(learned.numbers, "utility_interval", n, 2)
         model.last_utility_ = learned.optional(learned.numbers, "last_utility", n)
@@ -357,7 +366,7 @@ class CommonUtility(Fit):
         model.upper_bound_ = learned.whole("upper_bound", 0, n_used)
         n_consistent = learned.whole("n_consistent", 0, model.upper_bound_)
         is_right = (
-            (n, n_rows) == (model.n_features_in_, model.n_observations_)
+            (len(model.goods_), n_rows) == (model.n_features_in_, model.n_observations_)
             and abs(np.linalg.norm(model.utility_) - 1.0) < 1e-6
             and model.consistent_.size == n_rows
             and model.consistent_.sum() == n_consistent

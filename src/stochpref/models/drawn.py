@@ -38,7 +38,7 @@ def fingerprint_of(model: Any, key: int, prior: Prior) -> dict[str, Any]:
     return {
         "data": model.data_hash_,
         "random_state": key,
-        "prior": prior.fingerprint(len(model.goods_)),
+        "prior": prior.fingerprint(len(model.coordinates_)),
         **{name: as_setting(getattr(model, name)) for name in settings},
     }
 

@@ -30,7 +30,7 @@ from stochpref.models.shared import check_observations
 from stochpref.models.storage import SavedFit, save_model
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS
-from stochpref.problems.divisible import choose
+from stochpref.problems import Problem
 from stochpref.readers.by_name import as_menus
 from stochpref.rows import places_of
 from stochpref.scores import consistency
@@ -55,6 +55,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     name : of the model, as the command line and saved fits call it.
     customers_differ : each has a utility of their own, so that demand is smooth in prices.
     caveat : what is left to say of a fit that no warning has said; "" for nothing.
+    problem_ : what customers solve, with what was learned of it.
     """
 
     name: ClassVar[str]
@@ -65,6 +66,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
 
     random_state: int | np.random.Generator | None
     goods_: tuple[str, ...]
+    problem_: Problem
     observations_: Observations
     n_observations_: int
     n_dropped_: int
@@ -81,7 +83,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     @property
     @abstractmethod
     def best_utility(self) -> Array:
-        """The unit vector (n,) that predicts best on average."""
+        """The unit vector that predicts best on average, over the coordinates."""
 
     @property
     def directions(self) -> Array:
@@ -102,6 +104,19 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     def law(self) -> VonMisesFisher | None:
         """The von Mises–Fisher law that stands for the fit where one is asked for; None if there is none."""
         return None
+
+    @property
+    def coordinates_(self) -> tuple[str, ...]:
+        """What utilities are about: the goods, and money, the last, where budgets are open."""
+        return self.problem_.coordinates(self.goods_)
+
+    @property
+    def scale_(self) -> float:
+        """The sum of money that stands beside a good as one unit, stated or learned, where budgets are open."""
+        settings = self.problem_.settings()
+        if "scale" not in settings:
+            raise AttributeError(f"problem {self.problem_.name!r} has no scale; budgets must be open, problem='open'")
+        return float(settings["scale"])
 
     @property
     def explained(self) -> float:
@@ -161,9 +176,9 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         return self._bought(self.best_utility, menus, budgets)
 
     def _bought(self, utility: Array, menus: Any, budgets: ArrayLike | None) -> Array:
-        faced, shape = as_menus(menus, budgets, self.goods_)
-        own = utility[places_of(faced.goods, self.goods_)]
-        return choose(own, faced.prices, faced.budgets, caps=faced.caps).reshape(*shape, faced.n_goods)
+        faced, shape = as_menus(menus, budgets, self.goods_, self.problem_)
+        own = utility[places_of(self.problem_.coordinates(faced.goods), self.coordinates_)]
+        return self.problem_.choose(own, faced).reshape(*shape, faced.n_goods)
 
     def demand(
         self,
@@ -180,7 +195,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         ----------
         menus : Menus, or prices: (T, n) or (n,) in the order of `goods_`, a data frame with a column for each good, a
             dict or a Series; whatever has names is matched by name. A price of inf or NaN: not on offer.
-        budgets : beside prices: one, or one for each menu.
+        budgets : beside prices: one, or one for each menu; none where the problem knows no budgets.
         level : of the intervals.
         n_customers : simulated for each posterior draw; None for 512 to 8192, fewer for many menus.
         n_draws : of the posterior, at most, evenly spaced.
@@ -213,7 +228,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _faced(self, menus: Any, budgets: ArrayLike | None) -> Menus:
         check_is_fitted(self)
-        faced, shape = as_menus(menus, budgets, self.goods_)
+        faced, shape = as_menus(menus, budgets, self.goods_, self.problem_)
         if len(shape) > 1:
             raise InvalidArgument(f"prices must be (n,) or (T, n); received {len(shape) + 1} dimensions; ask in parts")
         return faced
@@ -234,10 +249,15 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         return consistency(self.best_utility, own)
 
     def _own(self, observations: Observations) -> Observations:
-        """Return observations over the goods of the fit."""
+        """Return observations over the goods of the fit, as its problem has them."""
         check_is_fitted(self)
         check_observations(observations)
-        return observations.over(self.goods_)
+        if not self.problem_.admits(observations.problem):
+            raise InvalidArgument(
+                f"observations must be of the problem of the fit, {self.problem_!r}; received "
+                f"{observations.problem!r}; read them so, or fit the model to others"
+            )
+        return observations.over(self.goods_).under(self.problem_)
 
     def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
         """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""

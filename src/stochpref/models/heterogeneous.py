@@ -18,6 +18,7 @@ from stochpref import __version__
 from stochpref.checks import check_choice, check_rng
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.laws import VonMisesFisher
+from stochpref.likelihood import learn_setting
 from stochpref.loading import load
 from stochpref.market import N_CROWDS, LawMarket, make_crowds
 from stochpref.models.account import Account
@@ -52,6 +53,7 @@ from stochpref.posterior.summary import (
 from stochpref.posterior.target import Target
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions
+from stochpref.rows import places_of
 from stochpref.stores.opening import open_store
 
 Array = NDArray[np.float64]
@@ -87,9 +89,10 @@ class HeterogeneousUtility(Fit):
     Attributes
     ----------
     posterior_ : xarray DataTree, as in the notes.
-    mean_direction_ : (n,) normalised posterior mean, which predicts best on average.
+    mean_direction_ : normalised posterior mean, which predicts best on average, over `coordinates_`.
     concentration_ : posterior mean of κ.
-    goods_ : names.
+    goods_, coordinates_ : names; the latter are the goods, and money, the last, where budgets are open.
+    problem_ : what customers solve; with the scale of money that was learned (`scale_`) where budgets are open.
     observations_ : those fitted; of many stored ones, 10,000 picked at random.
     sampler_, reason_ : the sampler used, and why.
     status_ : "enough" draws, or why it stopped before: "max_draws", "max_seconds", "interrupted".
@@ -158,14 +161,18 @@ class HeterogeneousUtility(Fit):
         """
         source = as_observations(observations)
         plan = self._plan()
-        if source.n_goods < 2:
+        n_coordinates = len(source.problem.coordinates(source.goods))
+        if n_coordinates < 2:
             raise InvalidArgument(
                 f"observations must be of two goods or more, for what is wanted is told by comparison; received one, "
                 f"{source.goods[0]!r}; add what else was on offer, with its price, bought or not"
             )
-        prior = Prior.within(self.concentration_bounds, source.n_goods, self.prior)
+        prior = Prior.within(self.concentration_bounds, n_coordinates, self.prior)
         rng, self.seed_ = generator(self.random_state)
         key = int(rng.integers(2**63))
+        if isinstance(source, Observations):
+            source = source.under(learn_setting(source, degenerate=self.degenerate))
+        self.problem_ = source.problem
         with ExitStack() as stack:
             report = stack.enter_context(progress(self.verbose and isinstance(source, StoredObservations), "data"))
             store, origin = stack.enter_context(
@@ -173,10 +180,12 @@ class HeterogeneousUtility(Fit):
             )
             self.goods_, self.n_features_in_ = source.goods, source.n_goods
             self.n_observations_, self.n_dropped_ = origin.n_observations, origin.n_dropped
-            choice = choose_sampler(self.sampler, Target(store, prior), key, plan, self.metropolis)
+            target = Target(store, prior.across(store.span))
+            choice = choose_sampler(self.sampler, target, key, plan, self.metropolis)
             self.data_hash_, self.likelihood_error_ = origin.data_hash, choice.likelihood_error
             fingerprint = {} if plan.checkpoint is None else fingerprint_of(self, key, prior)
             drawn = draw_posterior(choice, plan, fingerprint, verbose=self.verbose)
+            drawn.draws.parameters["mean_direction"] = store.lifted(drawn.draws.parameters["mean_direction"])
         self.sampler_, self.reason_, self.status_, self.seconds_ = drawn.how
         seed = -1 if self.seed_ is None else self.seed_
         attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}
@@ -197,7 +206,7 @@ class HeterogeneousUtility(Fit):
         )
 
     def _conclude(self, found: Diagnostics, prior: Prior) -> None:
-        drawn, labels = parameters_of(self.posterior_), {"mean_direction": self.goods_}
+        drawn, labels = parameters_of(self.posterior_), {"mean_direction": self.coordinates_}
         parameters = {name: drawn[name] for name in VonMisesFisher.axes}  # and none that a user may have added
         centre = parameters["mean_direction"].mean(axis=(0, 1))
         length = float(np.linalg.norm(centre))
@@ -231,7 +240,7 @@ class HeterogeneousUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The posterior of the mean direction, with 90 % intervals."""
-        rows = self._rows["mean_direction"]
+        rows = [self._rows["mean_direction"][i] for i in places_of(self.goods_, self.coordinates_)]
         return Wanted(np.array([row.mean for row in rows]), np.array([(row.lower, row.upper) for row in rows]))
 
     @property
@@ -287,11 +296,11 @@ class HeterogeneousUtility(Fit):
             n_customers = int(np.clip(_PURCHASES / (len(concentrations) * n_menus), 512, 8192))
         rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 1])
         crowd = make_crowds(self.mean_direction_, n_customers, N_CROWDS, rng=rng)
-        return LawMarket(self.goods_, directions, concentrations, crowd, N_CROWDS)
+        return LawMarket(self.coordinates_, directions, concentrations, crowd, N_CROWDS)
 
     def _flat_draws(self, most: int) -> tuple[Array, Array]:
         draws, _ = thinned(self.posterior_, most)
-        return draws["mean_direction"].reshape(-1, len(self.goods_)), draws["concentration"].ravel()
+        return draws["mean_direction"].reshape(-1, len(self.coordinates_)), draws["concentration"].ravel()
 
     def utilities(self, observations: Observations | None = None) -> CustomerUtilities:
         """Return the posterior of each customer's own utility given what they bought; NaN where degenerate.
@@ -301,12 +310,17 @@ class HeterogeneousUtility(Fit):
         check_is_fitted(self)
         data = self.observations_ if observations is None else self._own(observations)
         seed = 0 if self.seed_ is None else self.seed_
+        if not data.problem.chance(data).is_single:
+            raise InvalidArgument(
+                f"utilities of single customers cannot be told of {data.problem!r}, where their level means nothing; "
+                "the law's mean_direction_ says what is wanted on average"
+            )
         return customer_utilities(Regions.of(data), *self._flat_draws(_CUSTOMER_DRAWS), self._prior, seed)
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) the log posterior predictive probability of each observation; -inf for degenerate ones."""
-        regions = Regions.of(self._own(observations))
-        return log_predictive(regions, *self._flat_draws(MAX_LIKELIHOOD_DRAWS))
+        own = self._own(observations)
+        return log_predictive(own.problem.recorded(own), *self._flat_draws(MAX_LIKELIHOOD_DRAWS))
 
     def loo(self) -> Any:
         """Return arviz's leave-one-out estimate of the log predictive score, pointwise, with Pareto k of each.
@@ -317,7 +331,7 @@ class HeterogeneousUtility(Fit):
         from arviz_stats import loo  # noqa: PLC0415
 
         if "log_likelihood" not in self.posterior_.children:
-            add_log_likelihood(self.posterior_, Regions.of(self.observations_))
+            add_log_likelihood(self.posterior_, self.problem_.recorded(self.observations_))
         return loo(self.posterior_, var_name="bundles", pointwise=True)
 
     def leave_one_out(self) -> Array:
@@ -328,7 +342,7 @@ class HeterogeneousUtility(Fit):
         """Return what the posterior says of itself, for people."""
         posterior = group(self.posterior_, "posterior")
         draws = {name: posterior[name].values for name in ("mean_direction", "concentration")}
-        return account_of(self.summary(), self.diagnostics_, self.goods_, self.seconds_, draws)
+        return account_of(self.summary(), self.diagnostics_, self.coordinates_, self.seconds_, draws)
 
     def summary(self) -> HeterogeneousSummary:
         """Return what was learned and how far to trust it, printable."""
@@ -347,7 +361,7 @@ class HeterogeneousUtility(Fit):
             verdict=(self._convergence, *self._identification),
             concentration=self._rows["concentration"][0],
             goods=tuple(sorted(self._rows["mean_direction"], key=lambda row: -row.mean)),
-            alikeness=average_alikeness(len(self.goods_), concentrations),
+            alikeness=average_alikeness(len(self.coordinates_), concentrations),
             pareto_k=self.diagnostics_.pareto_k,
         )
 
@@ -369,12 +383,13 @@ class HeterogeneousUtility(Fit):
         """Return the model that a saved fit describes."""
         model, learned = restore_model(cls, saved, {"metropolis": _METROPOLIS}), saved.learned
         lower, upper = learned.numbers("bounds", 2)
-        prior = Prior.within((lower, upper), model.n_features_in_)
+        prior = Prior.within((lower, upper), max(model.n_features_in_, 2))
         model.posterior_ = saved.tree
         check_draws(saved.tree, prior, learned.where)
         shown = model.observations_ = observations_of(saved.tree)
-        model.goods_ = tuple(str(name) for name in group(saved.tree, "posterior")["good"].values)
-        if not (shown.goods == model.goods_ and shown.n_goods == model.n_features_in_):
+        model.goods_, model.problem_ = shown.goods, shown.problem
+        named = tuple(str(name) for name in group(saved.tree, "posterior")["good"].values)
+        if not (model.coordinates_ == named and shown.n_goods == model.n_features_in_):
             raise UnreadableData(
                 f"{learned.where}: goods of draws, data and header must be the same; save the fit again"
             )

@@ -12,7 +12,7 @@ import numpy as np
 from stochpref.checks import is_count
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Observations
-from stochpref.problems import check_handled
+from stochpref.problems import FITTED, check_handled
 
 
 def check_observations(observations: object) -> None:
@@ -22,7 +22,7 @@ def check_observations(observations: object) -> None:
             f"observations must be Observations; received {type(observations).__name__}; "
             "build them with Observations(prices, budgets, bundles) or read_observations(path)"
         )
-    check_handled(observations, "this model")
+    check_handled(observations, "this model", problems=FITTED, nonempty=True)
 
 
 def generator(random_state: int | np.random.Generator | None) -> tuple[np.random.Generator, int | None]:

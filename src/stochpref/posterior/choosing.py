@@ -34,6 +34,7 @@ from stochpref.posterior.target import Sampler, Target
 
 Array = NDArray[np.float64]
 
+_FEWEST_FOR_LAYERS: Final = 2  # coordinates of a direction that can vary
 _MOST_GOODS: Final = 200  # beyond which the Hessian costs more than it saves
 _FEWEST_PROPOSALS: Final = 200
 _PROPOSALS: Final = 1.6  # importance draws to begin with, for each effective draw wanted
@@ -86,6 +87,8 @@ def _named(name: str, target: Target, seed: int, plan: Plan, options: Any) -> Ch
     if elsewhere is not None:
         if not target.store.in_memory:
             raise InvalidArgument(f"sampler={name!r} takes observations in memory, on engine='cpu'")
+        if target.store.is_conditioned:
+            raise _unconditional(name)
         # The paper's algorithm makes the steps asked for and stops.
         sampler = load(elsewhere)(target, seed, *(() if options is None else (options,)))
         return Choice(sampler, asked, lambda p: replace(p, n_effective=0))
@@ -96,6 +99,8 @@ def _named(name: str, target: Target, seed: int, plan: Plan, options: Any) -> Ch
 
 def _gibbs(target: Target, seed: int, reason: str) -> Choice:
     """Return the Gibbs sampler of observations in memory or on a cluster."""
+    if target.store.is_conditioned:
+        raise _unconditional("gibbs")
     if target.store.in_memory:
         return Choice(Gibbs(target, seed), reason)
     if not target.store.keeps_latents:
@@ -107,6 +112,13 @@ def _gibbs(target: Target, seed: int, reason: str) -> Choice:
     return Choice(sampler, reason, end_fn=sampler.forget)
 
 
+def _unconditional(name: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"sampler={name!r} knows regions, and not what these observations were conditioned on when they were recorded; "
+        "leave the sampler to 'auto', which works on the exact likelihood"
+    )
+
+
 def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
     n, size = target.store.n_goods, len(target.store)
     if not target.store.is_exact:  # known near the mode only
@@ -114,11 +126,29 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
         if not target.reference.is_mode:
             return _hamiltonian(target, seed, f"{facts}; the posterior has no mode inside its bounds")
         return _around_mode(target, seed, plan, facts)
+    if target.store.is_conditioned:
+        return _on_exact_likelihood(target, seed, plan)
     if size < 5 * n:
         return _gibbs(target, seed, "few observations: the posterior need not look Gaussian")
     if n > _MOST_GOODS:
         return _gibbs(target, seed, f"more than {_MOST_GOODS} goods")
     return _compared(target, seed, plan)
+
+
+def _on_exact_likelihood(target: Target, seed: int, plan: Plan) -> Choice:
+    """Return the sampler that suits where regions are not all there is to the likelihood."""
+    n, facts = target.store.n_goods, "what was recorded is conditioned on being so, which the exact likelihood knows"
+    if n > _MOST_GOODS:
+        return _hamiltonian(target, seed, f"{facts}; more than {_MOST_GOODS} goods")
+    if target.reference.is_mode or n < _FEWEST_FOR_LAYERS:
+        return _around_mode(target, seed, plan, facts)
+    facts = f"{facts}; the posterior has no mode inside its bounds"
+    layered = _layered(target, seed, plan, facts)
+    return layered._replace(instead_fn=lambda found: _hamiltonian(target, seed, _uneven("layered", found)))
+
+
+def _uneven(name: str, found: Diagnostics) -> str:
+    return f"{name} weights were too uneven, Pareto k {found.pareto_k:.2f}"
 
 
 def _compared(target: Target, seed: int, plan: Plan) -> Choice:
@@ -139,7 +169,7 @@ def _around_mode(target: Target, seed: int, plan: Plan, reason: str) -> Choice:
     """Return importance sampling, with Hamiltonian Monte Carlo to fall back on."""
 
     def instead(found: Diagnostics) -> Choice:
-        return _hamiltonian(target, seed, f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}")
+        return _hamiltonian(target, seed, _uneven("importance", found))
 
     return _importance(target, seed, plan, reason)._replace(instead_fn=instead)
 
@@ -148,7 +178,7 @@ def _between_bounds(target: Target, seed: int, plan: Plan, reason: str) -> Choic
     """Return importance sampling by layers, with Gibbs sampling to fall back on."""
 
     def instead(found: Diagnostics) -> Choice:
-        return _gibbs(target, seed, f"layered weights were too uneven, Pareto k {found.pareto_k:.2f}")
+        return _gibbs(target, seed, _uneven("layered", found))
 
     return _layered(target, seed, plan, reason)._replace(instead_fn=instead)
 

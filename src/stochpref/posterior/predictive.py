@@ -10,29 +10,31 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from stochpref.mass.masses import exact_log_mass
+from stochpref.chances import Recorded
+from stochpref.mass.conditional import log_recorded
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, group, thinned
-from stochpref.regions import Regions, usable_rows
+from stochpref.regions import usable_rows
 
 Array = NDArray[np.float64]
 
 
-def log_predictive(regions: Regions, mean_direction: Array, concentration: Array) -> Array:
-    """Return (T,) the log of the mean probability of each region over draws (draws, n) and (draws,)."""
-    total = np.full(len(regions), -np.inf)
+def log_predictive(recorded: Recorded, mean_direction: Array, concentration: Array) -> Array:
+    """Return (T,) the log of the mean probability of what was recorded over draws (draws, n) and (draws,)."""
+    total = np.full(len(recorded.chance), -np.inf)
     for direction, kappa in zip(mean_direction, concentration, strict=True):
-        total = np.logaddexp(total, exact_log_mass(regions, kappa * direction).log_mass)
+        total = np.logaddexp(total, log_recorded(recorded, kappa * direction).log_mass)
     return total - math.log(len(concentration))
 
 
-def add_log_likelihood(tree: xr.DataTree, regions: Regions) -> None:
-    """Add the group log_likelihood to a posterior: of each region that is not degenerate, under thinned draws."""
+def add_log_likelihood(tree: xr.DataTree, recorded: Recorded) -> None:
+    """Add the group log_likelihood to a posterior: of each row that is not degenerate, under thinned draws."""
     draws, every = thinned(tree, MAX_LIKELIHOOD_DRAWS)
     directions, concentrations = draws["mean_direction"], draws["concentration"]
-    rows = usable_rows(regions, "drop")
+    rows = usable_rows(recorded.regions, "drop")
+    used = recorded.take(rows)
     values = np.empty((*concentrations.shape, rows.size))
     for place in np.ndindex(*concentrations.shape):
-        values[place] = exact_log_mass(regions[rows], concentrations[place] * directions[place]).log_mass
+        values[place] = log_recorded(used, concentrations[place] * directions[place]).log_mass
     posterior = group(tree, "posterior")
     coords = {"chain": posterior["chain"].values, "draw": posterior["draw"].values[every], "observation": rows}
     tree["log_likelihood"] = xr.DataTree(

@@ -61,6 +61,13 @@ class Prior:
             )
         return cls(lower, upper, log_density_fn)
 
+    def across(self, span: Array | None) -> Prior:
+        """Return the prior of the mean direction over the columns of a basis (n, k), of what is spanned by them."""
+        density_fn = self.log_density_fn
+        if span is None or density_fn is None:
+            return self
+        return Prior(self.lower, self.upper, lambda direction, kappa: density_fn(span @ direction, kappa))
+
     def fingerprint(self, n_goods: int) -> str | None:
         """Return what tells a function of the user's from others; None for the uniform prior.
 

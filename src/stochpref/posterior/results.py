@@ -29,13 +29,14 @@ def as_tree(
 
     Parameters
     ----------
-    axes : name of a parameter -> names of its axes after chain and draw, as the law names them; "good" has coordinates.
+    axes : name of a parameter -> names of its axes after chain and draw, as the law names them; "good" has the names
+        of what utilities are about.
     """
     per_draw = ("chain", "draw")
     steps = dict(zip(per_draw, map(np.arange, draws.shape), strict=True))
     posterior = xr.Dataset(
         {name: ((*per_draw, *axes[name]), values) for name, values in draws.parameters.items()},
-        coords={**steps, "good": np.array(observations.goods, dtype=object)},
+        coords={**steps, "good": np.array(observations.problem.coordinates(observations.goods), dtype=object)},
         attrs=attributes,
     )
     statistics = xr.Dataset({name: (per_draw, values) for name, values in draws.statistics.items()}, coords=steps)
@@ -94,7 +95,7 @@ def observations_of(tree: xr.DataTree) -> Observations:
 
     return Observations(
         constant["prices"].values,
-        constant["budgets"].values,
+        constant["budgets"].values,  # infinite where the problem knows none
         bundles.values,
         goods=[str(name) for name in bundles["good"].values],
         customers=names("customer"),

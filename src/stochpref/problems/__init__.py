@@ -17,11 +17,14 @@ from stochpref.checks import check_choice
 from stochpref.errors import InvalidArgument
 from stochpref.loading import exported, load
 from stochpref.names import PROBLEMS
+from stochpref.problems.protocol import FITTED as FITTED
 from stochpref.problems.protocol import Problem as Problem
 from stochpref.problems.protocol import check_handled as check_handled
 
 if TYPE_CHECKING:
     from stochpref.problems.divisible import Divisible as Divisible
+    from stochpref.problems.one import OneOf as OneOf
+    from stochpref.problems.open import Open as Open
 
 
 def __getattr__(name: str) -> Any:
@@ -38,6 +41,11 @@ def as_problem(problem: object) -> Problem:
         f"problem must be one of {', '.join(PROBLEMS)} or an object of stochpref.problems; "
         f"received {problem!r}; pass problem='divisible', say"
     )
+
+
+def problem_of(menus: Any) -> Problem:
+    """Return what is solved at menus that may leave it open: divisible goods are bought unless they say otherwise."""
+    return as_problem("divisible") if menus.problem is None else menus.problem
 
 
 def pack_problem(problem: Problem) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

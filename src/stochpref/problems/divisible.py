@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stochpref.chances import Chance
 from stochpref.errors import InvalidArgument
 from stochpref.kinds import (
     ABOVE,
@@ -45,10 +46,18 @@ class Divisible(Problem):
     """Goods that can be bought in part, one budget: as in the paper."""
 
     name: ClassVar[str] = "divisible"
+    about: ClassVar[str] = "goods divisible up to their caps, budgets known"
+    has_kinds: ClassVar[bool] = True
 
     def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
         """Return the best bundles: goods in falling order of utility per unit of money until the budget is spent."""
         return choose(utilities, menus.prices, menus.budgets, caps=menus.caps)
+
+    def total(self, utilities: Array, menus: MenuArrays) -> tuple[Array, Array]:
+        """Return what customers (m, n) buy together from each of T menus, and how many they are, (T,)."""
+        bought = np.zeros(menus.prices.shape)
+        _sum_bundles(np.ascontiguousarray(utilities), menus.prices, menus.budgets, menus.caps, bought)
+        return bought, np.full(len(bought), float(len(utilities)))
 
     def classify(self, menus: MenuArrays, bundles: Array) -> Classification:
         """Return kinds and sides."""
@@ -72,6 +81,18 @@ class Divisible(Problem):
         slope = np.where(absent, 1.0, observations.prices) if absent.any() else observations.prices
         scale = float(slope[~absent].max()) if not absent.all() else 1.0
         return Regions(kind, side, slope, pivot, scale)
+
+    def event(self, menus: MenuArrays, *, nonempty: bool = False) -> Chance | None:
+        """Return the probability that something on offer is wanted, where only such customers are recorded."""
+        return Chance.outside(unwanted(menus)) if nonempty else None
+
+
+def unwanted(menus: MenuArrays) -> Regions:
+    """Return the utilities to which nothing on a menu is worth having, as regions over its goods."""
+    count, n = menus.prices.shape
+    side = np.where(np.isfinite(menus.prices), BELOW, ABSENT).astype(np.int8)
+    kind = np.where((side == BELOW).any(axis=1), SLACK, TIGHT).astype(np.int8)  # nothing on offer, nothing revealed
+    return Regions(kind, side, np.ones((count, n)), np.full(count, -1, np.int32), 1.0)
 
 
 @compiled
@@ -158,6 +179,16 @@ def _fill(
     for t in range(start, stop):
         u, a, c = utilities[rows[0][t]], prices[rows[1][t]], caps[rows[3][t]]
         fill_bundle(u, a, budgets[rows[2][t]], c, bundles[t], order, worth)
+
+
+@compiled
+def _sum_bundles(utilities: Array, prices: Array, budgets: Array, caps: Array, sums: Array) -> None:
+    """Add up, for each menu, what all customers buy."""
+    n = prices.shape[1]
+    order, worth = np.empty(n, np.int64), np.empty(n)
+    for m in range(utilities.shape[0]):
+        for k in range(prices.shape[0]):
+            fill_bundle(utilities[m], prices[k], budgets[k], caps[k], sums[k], order, worth)
 
 
 def _rows_of(lead: tuple[int, ...], out_lead: tuple[int, ...]) -> Rows:

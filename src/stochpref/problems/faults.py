@@ -80,23 +80,26 @@ def per_row(argument: str, rule: str, bad: NDArray[np.bool_], value: Callable[[i
     return [Fault(argument, rule, rows, value, lambda _: None, remedy)] if rows.size else []
 
 
-def find_faults(menus: MenuArrays, bundles: Array | None) -> list[Fault]:
+def find_faults(menus: MenuArrays, bundles: Array | None, *, needs_budget: bool = True) -> list[Fault]:
     """Return every broken rule of value, with its rows; an empty list if all is well.
 
     Parameters
     ----------
     bundles : (T, n), or None for menus.
+    needs_budget : budgets must be stated; elsewhere they may be infinite.
     """
     prices, budgets, caps = menus.prices, menus.budgets, menus.caps
     offered = prices < np.inf  # neither inf nor NaN
+    is_stated = np.isfinite(budgets) if needs_budget else ~np.isnan(budgets)
     faults = [
         *per_good(
             "prices", "a price must be positive", prices, offered & ~(prices > 0),
             "give a positive price, or inf or NaN if the good was not on offer",
         ),
         *per_row(
-            "budgets", "a budget must be a finite number, zero or more", ~(np.isfinite(budgets) & (budgets >= 0)),
-            lambda row: f"{budgets[row]:g}", "give the money the customer could spend, or read with budget='spent'",
+            "budgets", "a budget must be a finite number, zero or more", ~(is_stated & (budgets >= 0)),
+            lambda row: f"{budgets[row]:g}",
+            "give the money the customer could spend, read with budget='spent', or, if none is known, problem='open'",
         ),
         *per_good(
             "caps", "a cap must be positive", caps, ~(caps > 0), "leave the good out with a price of inf instead"

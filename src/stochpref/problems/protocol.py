@@ -1,16 +1,21 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""What a problem is: a way to choose a bundle, rules of value, and, where models fit it, regions of utilities."""
+"""What a problem is: a way to choose a bundle, rules of value, and, where models fit it, regions of utilities.
+
+Utilities have a coordinate for each good and, in some problems, more: the money that is kept, say. `coordinates` names
+them; `choose` and `regions` take them in that order, bundles and prices stay over the goods.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stochpref.chances import Chance, Recorded
 from stochpref.errors import InvalidArgument
 from stochpref.problems.faults import Fault, MenuArrays, find_faults
 
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
     from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
+
+FITTED: Final = ("divisible", "one", "open")  # problems that models fit
 
 
 class Classification(NamedTuple):
@@ -33,21 +40,67 @@ class Classification(NamedTuple):
     pivot: NDArray[np.int32]
 
 
+class _MenuRow(NamedTuple):
+    """One of several menus."""
+
+    prices: Array
+    budgets: Array
+    caps: Array
+    goods: tuple[str, ...]
+
+    @classmethod
+    def of(cls, menus: MenuArrays, t: int) -> _MenuRow:
+        one = slice(t, t + 1)
+        return cls(menus.prices[one], menus.budgets[one], menus.caps[one], menus.goods)
+
+
 class Problem(ABC):
     """What customers solve. One that only chooses needs a name and `choose`; the rest has an answer here.
 
     name : of the problem in the table.
+    needs_budget : customers have money to spend that is stated; where they have not, budgets are infinite.
+    about : what is taken for granted of goods and money, in words.
+    has_kinds : the kinds of observation say something to people, so that an audit counts them.
     """
 
     name: ClassVar[str]
+    needs_budget: ClassVar[bool] = True
+    about: ClassVar[str] = "budgets known"
+    has_kinds: ClassVar[bool] = False
 
     @abstractmethod
     def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
-        """Return the best bundles (..., T, n) of utilities (n,), (T, n) or (..., T, n) from T menus."""
+        """Return the best bundles (..., T, n) from T menus.
+
+        Parameters
+        ----------
+        utilities : over the coordinates, (N,), (T, N) or (..., T, N).
+        """
 
     def find_faults(self, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
         """Return every broken rule of value, with its rows; bundles are None for menus."""
-        return find_faults(menus, bundles)
+        return find_faults(menus, bundles, needs_budget=self.needs_budget)
+
+    def coordinates(self, goods: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of what utilities are about: the goods, unless the problem knows better."""
+        return goods
+
+    def total(self, utilities: Array, menus: MenuArrays) -> tuple[Array, Array]:
+        """Return what customers (m, N) buy together from each of T menus, (T, n), and how many of them count, (T,)."""
+        bought, counts = np.empty(menus.prices.shape), np.empty(len(menus.prices))
+        for t in range(len(bought)):  # a menu at a time: (m, n) numbers at once are enough
+            bundles = self.choose(utilities[:, None], _MenuRow.of(menus, t))[:, 0]
+            does = self.takes_part(utilities[:, None], _MenuRow.of(menus, t))[:, 0]
+            bought[t], counts[t] = bundles[does].sum(axis=0), does.sum()
+        return bought, counts
+
+    def takes_part(self, utilities: Array, menus: MenuArrays) -> NDArray[np.bool_]:
+        """Tell which customers the problem is about, (..., T) of utilities as in `choose`: all, as a rule.
+
+        Others never show up where purchases are recorded; `event` has the probability of it.
+        """
+        lead = np.broadcast_shapes(np.shape(utilities)[:-1], (len(menus.prices),))
+        return np.ones(lead, np.bool_)
 
     def classify(self, menus: MenuArrays, bundles: Array) -> Classification | None:  # noqa: ARG002
         """Return kinds and sides, None where bundles of this problem say nothing of the kind."""
@@ -61,6 +114,42 @@ class Problem(ABC):
         InvalidArgument : this problem has no such regions.
         """
         raise _unhandled("Regions", f"problem {self.name!r}", "simulate it, or fit what is made for it")
+
+    def chance(self, observations: Observations) -> Chance:
+        """Return the probabilities of what was bought, made of masses of regions: of those of `regions`, as a rule."""
+        return Chance.of(self.regions(observations))
+
+    def event(self, menus: MenuArrays, *, nonempty: bool = False) -> Chance | None:  # noqa: ARG002
+        """Return the probabilities that a customer at each menu is one whose purchase is recorded; None if all are.
+
+        Parameters
+        ----------
+        nonempty : empty bundles are not recorded.
+        """
+        if nonempty:
+            raise _unhandled("the likelihood", f"nonempty=True of problem {self.name!r}", "leave nonempty out")
+        return None
+
+    def span(self, n_coordinates: int) -> Array | None:  # noqa: ARG002
+        """Return an orthonormal basis (N, k) of what bundles tell of mean utilities; None where that is all of them."""
+        return None
+
+    def recorded(self, observations: Observations) -> Recorded:
+        """Return what a likelihood takes of observations."""
+        event = self.event(observations, nonempty=observations.nonempty)
+        return Recorded(self.chance(observations), event, self.span(len(self.coordinates(observations.goods))))
+
+    def unknown(self, menus: MenuArrays) -> tuple[str, float] | None:  # noqa: ARG002
+        """Return the setting that is left to be learned, and its order of magnitude; None if there is none."""
+        return None
+
+    def with_setting(self, name: str, value: float) -> Self:
+        """Return the problem with another value of a setting."""
+        return type(self).restore(self.settings() | {name: value})
+
+    def admits(self, other: Problem | None) -> bool:
+        """Tell whether menus that state another problem, or none, can be asked of what was fitted for this one."""
+        return other is None or other == self
 
     def take(self, rows: NDArray[np.intp]) -> Self:  # noqa: ARG002
         """Return the problem of some of the rows, for one that has data by row."""

@@ -19,35 +19,43 @@ from numpy.typing import ArrayLike, NDArray
 from stochpref.checks import as_floats, nearest
 from stochpref.errors import InvalidArgument, listed
 from stochpref.observations import Menus
-from stochpref.problems import check_handled
+from stochpref.problems import FITTED, Problem, check_handled
 from stochpref.readers.cells import to_numbers
 from stochpref.readers.tables import arrow_of, table_of_frame
 
 Array = NDArray[np.float64]
 
 
-def as_menus(menus: Any, budgets: ArrayLike | None, goods: tuple[str, ...]) -> tuple[Menus, tuple[int, ...]]:
-    """Return what a fit is asked about as menus, and the shape of the question.
+def as_menus(
+    menus: Any, budgets: ArrayLike | None, goods: tuple[str, ...], problem: Problem
+) -> tuple[Menus, tuple[int, ...]]:
+    """Return what a fit is asked about as menus of its problem, and the shape of the question.
 
     Parameters
     ----------
     menus : Menus, which hold their budgets and may lack goods or have them in another order; or prices, (n,) or (T, n),
         of all goods of the fit, in its order unless they have names.
-    budgets : beside prices: one, or one for each menu.
-    goods : of the fit.
+    budgets : beside prices: one, or one for each menu; none where the problem knows no budgets.
+    goods, problem : of the fit.
 
     Raises
     ------
-    InvalidArgument : names that are unknown, missing or repeated; prices for another number of goods.
+    InvalidArgument : menus of another problem, or without budgets where it needs them; names that are unknown, missing
+        or repeated; prices for another number of goods.
     """
     if isinstance(menus, Menus):
         if budgets is not None:
             raise InvalidArgument("budgets must be left out when menus hold them; received both")
-        check_handled(menus, "this fit")
-        return menus, (len(menus),)
-    if budgets is None:
-        raise InvalidArgument("prediction needs menus, or prices and budgets; received prices alone")
+        check_handled(menus, "this fit", problems=FITTED)
+        return _solved(menus, problem), (len(menus),)
+    if (budgets is None) == problem.needs_budget:
+        rule = "prediction needs menus, or prices and budgets" if budgets is None else "budgets must be left out"
+        received = "prices alone" if budgets is None else f"some, and problem {problem.name!r} knows none"
+        raise InvalidArgument(f"{rule}; received {received}")
     prices = _over(menus, goods)
+    if budgets is None:
+        rows = prices.reshape(-1, len(goods))
+        return Menus(rows, goods=goods, problem=problem), prices.shape[:-1]
     _check_same_rows(menus, budgets)
     money = as_floats(budgets, "budgets")
     try:
@@ -57,7 +65,24 @@ def as_menus(menus: Any, budgets: ArrayLike | None, goods: tuple[str, ...]) -> t
             f"budgets must be one number, or one for each of {len(prices)} rows of prices; received shape {money.shape}"
         ) from None
     rows = np.broadcast_to(prices, (*shape, len(goods))).reshape(-1, len(goods))
-    return Menus(rows, np.broadcast_to(money, shape).ravel(), goods=goods), shape
+    return Menus(rows, np.broadcast_to(money, shape).ravel(), goods=goods, problem=problem), shape
+
+
+def _solved(menus: Menus, problem: Problem) -> Menus:
+    """Return menus as those of the problem of a fit."""
+    if not problem.admits(menus.problem):
+        raise InvalidArgument(
+            f"menus must be of the problem of the fit, {problem!r}; received menus of {menus.problem!r}; leave their "
+            "problem out, or fit the model to purchases of theirs"
+        )
+    if not problem.needs_budget:
+        return Menus(menus.prices, goods=menus.goods, caps=menus.caps, labels=menus.labels, problem=problem)
+    if np.isinf(menus.budgets).any():
+        raise InvalidArgument(
+            f"menus must have budgets, for the fit is of problem {problem.name!r}; received menus without; give "
+            "Menus(prices, budgets)"
+        )
+    return menus.under(problem)
 
 
 def by_name(values: Any, goods: tuple[str, ...], argument: str) -> Any:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_text
 from stochpref.errors import InvalidArgument, UnreadableData
+from stochpref.problems import Problem
 from stochpref.readers.cells import Labels, to_labels, to_numbers
 from stochpref.readers.mapping import Place
 from stochpref.readers.tables import Table
@@ -40,6 +41,8 @@ class Wishes:
     fill_prices : keys of the orders from which prices of goods not bought are taken; None for store and week.
     sheet : of a workbook.
     fill_within : days that such a price may be away where nobody bought the good in all of the keys.
+    problem : what customers solve; None for menus, which leave it open.
+    needs_budget : a budget is part of what is asked.
     """
 
     columns: Mapping[str, Place]
@@ -49,6 +52,13 @@ class Wishes:
     fill_prices: tuple[str, ...] | None = None
     fill_within: float = 28.0
     sheet: str | None = None
+    problem: Problem | None = None
+    needs_budget: bool = True
+
+    @property
+    def reads_budget(self) -> bool:
+        """Whether budgets are looked for in the source."""
+        return self.needs_budget and self.budget != "spent"
 
 
 class Flaw(NamedTuple):
@@ -71,7 +81,8 @@ class Draft:
     """Observations or menus as read.
 
     prices : (T, n), inf where a good is not on offer. bundles : (T, n), None for menus. caps : (T, n).
-    budgets : (T,).
+    budgets : (T,), inf where the problem knows none.
+    problem, needs_budget : as in `Wishes`.
     goods : n names. customers : T labels or None.
     labels : T names of observations; empty where the row number says it all.
     rows : (T, n) index of the table row that holds a pair, -1 where none does.
@@ -85,6 +96,8 @@ class Draft:
     budgets: Array
     bundles: Array | None
     caps: Array
+    problem: Problem | None
+    needs_budget: bool
     goods: tuple[str, ...]
     customers: tuple[str, ...] | None
     labels: tuple[str, ...]
@@ -168,11 +181,13 @@ def finish_draft(
     caps = np.where(np.isnan(caps), check_caps(wishes.caps, prices.shape), caps)
     if bundles is not None:
         bundles = np.where(np.isnan(bundles) & (prices == np.inf), 0.0, bundles)
-        if wishes.budget != "stated":
+        if wishes.needs_budget and wishes.budget != "stated":
             spent = money_spent(prices, bundles)
             stated = spent if budgets is None else budgets
             with np.errstate(invalid="ignore", over="ignore"):  # what is not a number is refused later
                 budgets = np.where(np.abs(spent - stated) <= _ROUNDING * stated, spent, stated)
+    if not wishes.needs_budget:
+        budgets = np.full(len(prices), np.inf)
     if budgets is None:
         raise InvalidArgument("budget must be 'stated' where there are no quantities; received 'spent'")
     return Draft(
@@ -180,6 +195,8 @@ def finish_draft(
         budgets=budgets,
         bundles=bundles,
         caps=caps,
+        problem=wishes.problem,
+        needs_budget=wishes.needs_budget,
         goods=goods,
         customers=customers,
         labels=labels,

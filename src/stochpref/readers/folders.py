@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.observations import Observations
-from stochpref.problems import check_handled
+from stochpref.problems import FITTED, Problem, as_problem, check_handled
 from stochpref.readers.cells import to_numbers
 from stochpref.readers.drafts import Wishes
 from stochpref.readers.mapping import find_layout, resolve_constants
@@ -108,6 +108,11 @@ class StoredObservations:
         """Number of goods."""
         return len(self.goods)
 
+    @property
+    def problem(self) -> Problem:
+        """What customers solve: divisible goods are bought."""
+        return as_problem("divisible")
+
     def __len__(self) -> int:
         return sum(part.n_rows for part in self.parts)
 
@@ -146,7 +151,7 @@ class StoredObservations:
 def as_observations(source: Any) -> Observations | StoredObservations:
     """Return observations as they are, if fits can handle them, and the path of a folder as those stored there."""
     if isinstance(source, Observations):
-        check_handled(source, "this fit")
+        check_handled(source, "this fit", problems=FITTED, nonempty=True)
         return source
     if isinstance(source, StoredObservations):
         return source

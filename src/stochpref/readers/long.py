@@ -65,7 +65,7 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
 
 def _find_places(table: Table, wishes: Wishes) -> dict[str, Place | None]:
     needed = ["observation", "good", "price", "quantity"] if wishes.has_quantities else ["good", "price"]
-    needed += ["budget"] if wishes.budget != "spent" else []
+    needed += ["budget"] if wishes.reads_budget else []
     places: dict[str, Place | None] = dict.fromkeys(("quantity", "budget"))
     places |= {role: find_column(table, wishes.columns, role) for role in ("observation", "customer", "cap")}
     places |= {role: need_column(table, wishes.columns, role, has_quantities=wishes.has_quantities) for role in needed}

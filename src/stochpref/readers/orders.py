@@ -61,14 +61,14 @@ def draft_orders(table: Table, wishes: Wishes) -> Draft:
     filled = _fill(reader, wishes, lines.price, first)
     customer, budget = (find_column(table, wishes.columns, role) for role in ("customer", "budget"))
     notes = [*_notes_on_columns(guessed), *lines.notes, *filled.notes()]
-    if wishes.budget == "stated" and budget is None:
+    if wishes.reads_budget and wishes.budget == "stated" and budget is None:
         wishes = replace(wishes, budget="spent")
         notes.append("budgets: none stated, so what an order came to is taken as its budget, all of it spent")
     return finish_draft(
         table,
         wishes,
         prices=filled.prices,
-        budgets=None if wishes.budget == "spent" else agree_on_budgets(reader, observation, budget),
+        budgets=None if not wishes.reads_budget else agree_on_budgets(reader, observation, budget),
         bundles=lines.quantity,
         caps=np.full(shape, np.nan),
         goods=good.names,

@@ -65,7 +65,7 @@ def draft_pabulib(data: bytes, source: str, wishes: Wishes) -> Draft:
         table,
         wishes,
         prices=np.tile(np.array(list(costs.values())), (shape[0], 1)),
-        budgets=None if wishes.budget == "spent" else np.full(shape[0], budget),
+        budgets=None if not wishes.reads_budget else np.full(shape[0], budget),
         bundles=None if ballots is None else ballots.bundles,
         caps=np.full(shape, np.nan),
         goods=tuple(costs),

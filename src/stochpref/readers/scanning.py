@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,15 +16,14 @@ from stochpref.checks import check_choice, nearest
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, shown
 from stochpref.names import BUDGETS, LAYOUTS
 from stochpref.observations import Menus, Observations
-from stochpref.problems import as_problem
+from stochpref.problems import Problem, as_problem
+from stochpref.problems.faults import find_faults
 from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.mapping import check_columns
 from stochpref.readers.sources import draft_of
 from stochpref.rows import assemble
 
 logger = logging.getLogger("stochpref")
-
-_PROBLEM: Final = "divisible"  # what customers are taken to solve
 
 
 class BadRow(NamedTuple):
@@ -102,6 +101,7 @@ def read_observations(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
+    problem: str | Problem = "divisible",
 ) -> Observations:
     """Return the observations of a file or data frame.
 
@@ -121,6 +121,8 @@ def read_observations(
     skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
     fill_prices, fill_within : as in `read_orders`.
     sheet : of a workbook, by name; None for the only one, or the first.
+    problem : what customers solve, by name or as an object of `stochpref.problems`. Budgets are not read for one that
+        knows none, such as "open" or "one".
 
     Raises
     ------
@@ -142,6 +144,7 @@ def read_observations(
         fill_prices=fill_prices,
         fill_within=fill_within,
         sheet=sheet,
+        problem=problem,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -156,6 +159,7 @@ def read_orders(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
+    problem: str | Problem = "divisible",
 ) -> Observations:
     """Return the observations of an export of orders: a row per line of an order, only what was bought.
 
@@ -170,7 +174,7 @@ def read_orders(
         ``order_id`` or ``sku``, are understood where only one column has such a name.
     columns : our name -> your column, or a constant.
     budget : as in `read_observations`; where no budget is stated, what the order came to.
-    caps, skip_bad, sheet : as in `read_observations`.
+    caps, skip_bad, sheet, problem : as in `read_observations`.
     fill_prices : what an order shares with those that its missing prices are taken from: columns, and day, week, month
         or year of the date, the most telling first, such as "store,week". The order nearest in time counts. Where none
         that shares all of them bought the good, the last is left out, then the one before. None for those of store and
@@ -187,6 +191,7 @@ def read_orders(
         fill_prices=fill_prices,
         fill_within=fill_within,
         sheet=sheet,
+        problem=problem,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -201,9 +206,10 @@ def scan(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
+    problem: str | Problem = "divisible",
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
-    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet)
+    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem)
     return scan_draft(draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes))
 
 
@@ -214,10 +220,17 @@ def make_wishes(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
+    problem: str | Problem = "divisible",
 ) -> Wishes:
     """Return how observations are to be read, checked; parameters as `read_observations`."""
     if not (isinstance(fill_within, int | float) and fill_within >= 0):
         raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
+    solved = as_problem(problem)
+    if not solved.needs_budget and budget != "stated":
+        raise InvalidArgument(
+            f"budget must be left out where problem {solved.name!r} knows none; received {budget!r}; leave out one of "
+            "the two"
+        )
     keys = fill_prices.split(",") if isinstance(fill_prices, str) else fill_prices
     return Wishes(
         check_columns(columns),
@@ -226,6 +239,8 @@ def make_wishes(
         fill_prices=None if keys is None else tuple(str(key).strip() for key in keys),
         fill_within=float(fill_within),
         sheet=sheet,
+        problem=solved,
+        needs_budget=solved.needs_budget,
     )
 
 
@@ -258,6 +273,7 @@ def read_menus(
     caps: ArrayLike = 1.0,
     goods: Iterable[str] | None = None,
     sheet: str | None = None,
+    needs_budget: bool = True,
 ) -> Menus:
     """Return the menus of a file or data frame: as `read_observations`, without quantities.
 
@@ -266,12 +282,15 @@ def read_menus(
     goods : the goods wanted, in this order, such as those of a fit; one the source lacks is not on offer. A .pb file
         holds one menu.
     sheet : of a workbook, by name.
+    needs_budget : False for menus of a problem that knows no budgets, which are not read then.
 
     Raises
     ------
     InvalidArgument : the source offers a good that is not among those wanted.
     """
-    wishes = Wishes(check_columns(columns), "stated", caps, has_quantities=False, sheet=sheet)
+    wishes = Wishes(
+        check_columns(columns), "stated", caps, has_quantities=False, sheet=sheet, needs_budget=needs_budget
+    )
     draft = draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes)
     bad = _find_bad(draft)
     if bad:
@@ -292,7 +311,10 @@ def read_menus(
 
 def _find_bad(draft: Draft) -> tuple[BadRow, ...]:
     """Return the rows with flaws, then those of other observations that break a rule of value, in order of rows."""
-    faults = as_problem(_PROBLEM).find_faults(draft, draft.bundles)
+    if draft.problem is None:
+        faults = find_faults(draft, None, needs_budget=draft.needs_budget)
+    else:
+        faults = draft.problem.find_faults(draft, draft.bundles)
     if not (faults or draft.flaws):
         return ()
     numbers = draft.row_numbers()
@@ -351,7 +373,7 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
         customers=customers,
         caps=draft.caps[kept],
         labels=_names(draft, kept),
-        problem=as_problem(_PROBLEM),
+        problem=draft.problem,
         features={},
         nonempty=False,
     )

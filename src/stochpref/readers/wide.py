@@ -40,7 +40,7 @@ def find_wide_columns(table: Table, wishes: Wishes) -> WideColumns:
     observation = find_column(table, wishes.columns, "observation")
     customer = find_column(table, wishes.columns, "customer")
     budget = None
-    if wishes.budget != "spent":
+    if wishes.reads_budget:
         budget = need_column(table, wishes.columns, "budget", has_quantities=wishes.has_quantities)
     by_good = _find_by_good(
         table, wishes, used={place for place in (observation, customer, budget) if place is not None}

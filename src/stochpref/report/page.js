@@ -1,10 +1,12 @@
 "use strict";
 // The what-if. Customers' utilities are made as stochpref.demand makes them, from the draws embedded in the page, and
-// each customer buys by the rule of stochpref.choose: goods worth having, in falling order of utility per unit of
-// money, up to their caps, until the money is spent.
+// each customer buys by the rule of the problem: of divisible goods those worth having, in falling order of utility per
+// unit of money, up to their caps, until the money is spent; with an open budget all that are worth their price in money
+// that is kept; one of them, the best.
 (() => {
   const market = JSON.parse(document.getElementById("market").textContent);
   const n = market.goods.length, nDraws = market.draws, nCustomers = market.customers;
+  const size = market.coordinates;  // of a utility: its goods, and money, the last, where budgets are open
   const caps = market.caps.map((cap) => (cap === null ? Infinity : cap));
   const all = (selector, home = document) => Array.from(home.querySelectorAll(selector));
   const find = (id) => document.getElementById(id);
@@ -15,22 +17,22 @@
     return new Float64Array(bytes.buffer);
   }
 
-  // (draws × customers, n): u = cos θ μ + sin θ v, v the tangent turned by the smallest rotation from centre to μ.
+  // (draws × customers, size): u = cos θ μ + sin θ v, v the tangent turned by the smallest rotation from centre to μ.
   function makeUtilities() {
     const centre = unpack(market.centre), mu = unpack(market.directions);
     const tangent = unpack(market.tangents), angle = unpack(market.angles);
-    const utilities = new Float64Array(nDraws * nCustomers * n);
+    const utilities = new Float64Array(nDraws * nCustomers * size);
     for (let s = 0, out = 0; s < nDraws; s++) {
       let along = 1;
-      for (let i = 0; i < n; i++) along += centre[i] * mu[s * n + i];
+      for (let i = 0; i < size; i++) along += centre[i] * mu[s * size + i];
       along = Math.max(along, 1e-12);
       for (let m = 0; m < nCustomers; m++) {
         let dot = 0;
-        for (let i = 0; i < n; i++) dot += tangent[m * n + i] * mu[s * n + i];
+        for (let i = 0; i < size; i++) dot += tangent[m * size + i] * mu[s * size + i];
         const cos = Math.cos(angle[s * nCustomers + m]), sin = Math.sin(angle[s * nCustomers + m]);
-        for (let i = 0; i < n; i++) {
-          const direction = mu[s * n + i];
-          utilities[out++] = cos * direction + sin * (tangent[m * n + i] - dot * ((centre[i] + direction) / along));
+        for (let i = 0; i < size; i++) {
+          const direction = mu[s * size + i];
+          utilities[out++] = cos * direction + sin * (tangent[m * size + i] - dot * ((centre[i] + direction) / along));
         }
       }
     }
@@ -51,9 +53,37 @@
     heap[k] = good;
   }
 
-  // Buy for the customer whose utilities start at `first`: list the goods in `bought`, their quantities in `bundle`, and
-  // return how many. A heap, because as a rule the money is spent long before the last good.
-  function buy(utilities, first, offered, prices, budget) {
+  // Each of these buys for the customer whose utilities start at `first`: it lists the goods in `bought`, their quantities
+  // in `bundle`, and returns how many, or -1 for a customer whom the problem is not about.
+  const rules = { divisible: buyInPart, open: buyWorthTheirPrice, one: buyTheBest };
+  const buy = rules[market.problem];
+
+  function buyWorthTheirPrice(utilities, first, offered, prices) {
+    const money = utilities[first + n];
+    let many = 0;
+    if (!(money > 0)) return -1;
+    for (const i of offered) {
+      if (utilities[first + i] > (prices[i] / market.settings.scale) * money) { bundle[i] = caps[i]; bought[many++] = i; }
+    }
+    return many;
+  }
+
+  function buyTheBest(utilities, first, offered, prices) {
+    const { outside, reading } = market.settings;
+    let best = -1, most = -Infinity;
+    for (const i of offered) {
+      const value = utilities[first + i] / (reading === "value" ? prices[i] : 1);
+      if (value > most) { most = value; best = i; }
+    }
+    if (best < 0 || (outside && most <= 0)) return 0;
+    if (!outside && reading === "value" && most <= 0) return -1;
+    bundle[best] = 1;
+    bought[0] = best;
+    return 1;
+  }
+
+  // A heap, because as a rule the money is spent long before the last good.
+  function buyInPart(utilities, first, offered, prices, budget) {
     let count = 0, many = 0, money = budget;
     const nothing = 1e-12 * budget;
     for (const i of offered) {
@@ -104,15 +134,20 @@
     for (let i = 0; i < n; i++) if (prices[i] < Infinity) offered.push(i);
     const demand = Array.from({ length: n }, () => new Float64Array(nDraws));
     const total = new Float64Array(nDraws), revenue = new Float64Array(nDraws), baskets = new Map();
+    let everybody = 0;
     for (let s = 0; s < nDraws; s++) {
+      let counted = 0;
       for (let m = 0; m < nCustomers; m++) {
-        const first = (s * nCustomers + m) * n, many = buy(utilities, first, offered, prices, budget);
+        const first = (s * nCustomers + m) * size, many = buy(utilities, first, offered, prices, budget);
+        if (many < 0) continue;
+        counted++;
         for (let k = 0; k < many; k++) demand[bought[k]][s] += bundle[bought[k]];
         const key = keyOf(many), basket = baskets.get(key);
         if (basket) basket.count++; else baskets.set(key, { first, count: 1 });
       }
+      everybody += counted;
       for (const i of offered) {
-        demand[i][s] /= nCustomers;
+        demand[i][s] /= Math.max(counted, 1);
         total[s] += demand[i][s];
         revenue[s] += prices[i] * demand[i][s];
       }
@@ -123,9 +158,9 @@
     return {
       goods: demand.map(interval), total: interval(total), revenue: interval(revenue),
       baskets: common.map(({ first, count }) => ({
-        goods: goodsOf(first).sort((a, b) => a - b), share: count / (nDraws * nCustomers),
+        goods: goodsOf(first).sort((a, b) => a - b), share: count / everybody,
       })),
-      nothing: nothing ? nothing.count / (nDraws * nCustomers) : 0,
+      nothing: nothing ? nothing.count / everybody : 0,
     };
   }
 
@@ -217,7 +252,9 @@
       box.addEventListener("change", later);
       return { row, place, number, slider, box, price };
     });
-    const money = setUp(find("budget"), find("budget-number"), market.budget, 0, later);
+    const hasBudget = market.budget !== null;
+    const money = hasBudget ? setUp(find("budget"), find("budget-number"), market.budget, 0, later) : null;
+    for (const node of all(".needs-budget")) node.hidden = !hasBudget;
 
     function later() {
       if (isWaiting) return;
@@ -226,7 +263,7 @@
     }
 
     function update() {
-      const prices = new Float64Array(n).fill(Infinity), budget = money.value();
+      const prices = new Float64Array(n).fill(Infinity), budget = hasBudget ? money.value() : Infinity;
       for (const part of parts) {
         part.row.classList.toggle("withdrawn", !part.box.checked);
         part.number.disabled = part.slider.disabled = !part.box.checked;
@@ -243,7 +280,7 @@
         find(id).dataset.lower = found[id][1];
         find(id).dataset.upper = found[id][2];
       }
-      const spent = budget > 0 ? found.revenue[0] / budget : 0;
+      const spent = hasBudget && budget > 0 ? found.revenue[0] / budget : 0;
       setText(find("spent"), percent(spent), spent);
       setText(find("nothing"), percent(found.nothing), found.nothing);
       showBaskets(found.baskets);
@@ -251,7 +288,7 @@
 
     function reset() {
       for (const part of parts) { part.price.put(market.prices[part.place]); part.box.checked = market.offered[part.place]; }
-      money.put(market.budget);
+      if (hasBudget) money.put(market.budget);
       update();
     }
 

@@ -64,6 +64,7 @@ def render(model: Fit, title: str | None = None) -> str:
     return environment.from_string(_text("page.html")).render(
         **content_of(model, account, reading),
         account=account,
+        about=model.problem_.about,
         title=title
         or f"What {counted(count, 'purchase')} {'says' if count == 1 else 'say'} about {counted(len(names), 'good')}",
         counted=counted,

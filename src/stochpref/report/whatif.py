@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from stochpref.demand import tails_of
 from stochpref.market import Market
 from stochpref.observations import Menus, Observations
-from stochpref.problems.divisible import choose
+from stochpref.problems import problem_of
+from stochpref.rows import places_of
 
 Array = NDArray[np.float64]
 
@@ -64,24 +65,28 @@ def typical_menu(observations: Observations) -> Menus:
     prices = np.full(observations.n_goods, np.inf)
     for i in np.flatnonzero(offered.any(axis=0)):
         prices[i] = _rounded(np.median(observations.prices[offered[:, i], i]))
-    budget = _rounded(np.median(observations.budgets))
-    return Menus(prices[None], [budget], goods=observations.goods, caps=np.median(observations.caps, axis=0))
+    problem, caps = observations.problem, np.median(observations.caps, axis=0)
+    budgets = [_rounded(np.median(observations.budgets))] if problem.needs_budget else None
+    return Menus(prices[None], budgets, goods=observations.goods, caps=caps, problem=problem)
 
 
 def answer(market: Market, menu: Menus) -> Answer:
     """Return what the customers buy from one menu of all goods."""
-    prices, budget = menu.prices[0], float(menu.budgets[0])
-    n_draws, n_customers = market.n_draws, market.n_customers
-    demand, buyers = np.empty((n_draws, prices.size)), np.zeros(prices.size)
+    prices, problem = menu.prices[0], problem_of(menu)
+    columns = places_of(problem.coordinates(menu.goods), market.goods)
+    n_draws = market.n_draws
+    demand, buyers, count = np.empty((n_draws, prices.size)), np.zeros(prices.size), 0
     baskets: Counter[bytes] = Counter()
     costs = np.where(np.isfinite(prices), prices, 0.0)
+    least = _NOTHING * float(menu.budgets[0]) if problem.needs_budget else 0.0
     for s in range(n_draws):
-        bundles = choose(market.utilities(s), prices, budget, caps=menu.caps[0])
+        utilities = market.utilities(s)[:, None, columns]
+        bundles = problem.choose(utilities, menu)[problem.takes_part(utilities, menu)]
         demand[s] = bundles.mean(axis=0)
-        is_bought = bundles * costs > _NOTHING * budget
+        is_bought = bundles * costs > least
         buyers += is_bought.sum(axis=0)
+        count += len(bundles)
         baskets.update(row.tobytes() for row in np.packbits(is_bought, axis=1))
-    count = n_draws * n_customers
     lower, upper = np.quantile(demand, _TAILS, axis=0)
     return Answer(
         mean=demand.mean(axis=0),
@@ -98,12 +103,15 @@ def as_payload(market: Market, menu: Menus) -> dict[str, Any]:
     """Return what the page's script needs, as JSON holds it; arrays as base64 of little-endian doubles."""
     known = menu.prices[0][np.isfinite(menu.prices[0])]
     asking = np.where(np.isfinite(menu.prices[0]), menu.prices[0], _rounded(np.median(known)) if known.size else 1.0)
-    caps = menu.caps[0]
+    caps, problem = menu.caps[0], problem_of(menu)
     return {
         "prices": asking.tolist(),
         "offered": np.isfinite(menu.prices[0]).tolist(),
         "caps": [float(cap) if np.isfinite(cap) else None for cap in caps],
-        "budget": float(menu.budgets[0]),
+        "budget": float(menu.budgets[0]) if problem.needs_budget else None,
+        "problem": problem.name,
+        "settings": problem.settings(),
+        "coordinates": len(problem.coordinates(menu.goods)),
         "tails": list(_TAILS),
         "draws": market.n_draws,
         "customers": market.n_customers,

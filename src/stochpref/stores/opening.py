@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from stochpref.errors import InvalidArgument
 from stochpref.observations import Observations
 from stochpref.readers.folders import StoredObservations
 from stochpref.regions import Regions, usable_rows
 from stochpref.stores.cluster import on_workers, spread
+from stochpref.stores.conditioned import Conditioned
 from stochpref.stores.device import Device
 from stochpref.stores.disk import on_disk
 from stochpref.stores.engines import check_engine, connect
@@ -51,13 +53,21 @@ def open_store(
         return
     # Few of them, and any number for a GPU, are better taken whole.
     observations = source.load() if isinstance(source, StoredObservations) else source
-    regions = Regions.of(observations)
-    rows = usable_rows(regions, degenerate)
-    used = regions if rows.size == len(regions) else regions[rows]
+    recorded = observations.problem.recorded(observations)
+    rows = usable_rows(recorded.regions, degenerate)
+    used = recorded if rows.size == len(observations) else recorded.take(rows)
     n_rows, n_dropped = len(observations), len(observations) - rows.size
     origin = Origin(observations.goods, n_rows, n_dropped, data_hash(observations), observations)
+    if not recorded.is_plain:
+        if name != "cpu":
+            raise InvalidArgument(
+                f"engine={name!r} sums masses of regions; problem {observations.problem!r} divides them by what was "
+                "conditioned on: leave engine at 'cpu'"
+            )
+        yield Conditioned(used), origin
+        return
     with connect(engine) as place:
-        yield store_of(used, place), origin
+        yield store_of(used.regions, place), origin
 
 
 def store_of(regions: Regions, place: Any = "cpu") -> Store:

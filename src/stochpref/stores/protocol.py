@@ -36,12 +36,14 @@ class Store(ABC):
 
     Attributes
     ----------
-    n_goods : of all.
+    n_goods : of all, or how many numbers h has where utilities have other coordinates.
     sizes : number of regions of each part; there is at least one part.
     in_memory : whether `load` costs nothing.
     keeps_latents : whether there is room for numbers of every row where `map` computes.
     on_engine : whether a device or a cluster computes the sums.
     is_large : whether a pass over all rows takes so long that there should be few.
+    is_conditioned : whether a likelihood is more than the masses of regions, so that only its sums are right.
+    span : (N, n) orthonormal basis of the h of all coordinates that h here stands for; None where it is one of those.
     is_exact : whether sums are so at every h, and not near one h only.
     report : told of parts done, parts in all and what is being done, part by part; None to tell nobody.
     """
@@ -51,9 +53,15 @@ class Store(ABC):
     in_memory: bool = False
     keeps_latents: bool = False
     on_engine: bool = False
+    is_conditioned: bool = False
+    span: Array | None = None
     is_exact: bool = True
     is_large: bool = False
     report: ReportFn | None = None
+
+    def lifted(self, h: Array) -> Array:
+        """Return h (…, n) over all coordinates."""
+        return h if self.span is None else h @ self.span.T
 
     @abstractmethod
     def compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:
