@@ -16,6 +16,7 @@ MENU_LAWS: Final = {"uniform": "i", "discrete": "ii", "fixed": "iii"}  # and wha
 
 PROBLEMS: Final = {
     "divisible": "problems.divisible:Divisible",
+    "whole": "problems.whole:Whole",
 }
 LAWS: Final = {
     "corrupted": "laws.corrupted:CorruptedUtilityLaw",

@@ -22,6 +22,7 @@ from stochpref.problems.protocol import check_handled as check_handled
 
 if TYPE_CHECKING:
     from stochpref.problems.divisible import Divisible as Divisible
+    from stochpref.problems.whole import Whole as Whole
 
 
 def __getattr__(name: str) -> Any:

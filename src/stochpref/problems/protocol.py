@@ -16,7 +16,7 @@ from stochpref.problems.faults import Fault, MenuArrays, find_faults
 
 if TYPE_CHECKING:
     from stochpref.observations import Menus, Observations
-    from stochpref.regions import Regions
+    from stochpref.regions import Explained, Regions
 
 Array = NDArray[np.float64]
 
@@ -61,6 +61,10 @@ class Problem(ABC):
         InvalidArgument : this problem has no such regions.
         """
         raise _unhandled("Regions", f"problem {self.name!r}", "simulate it, or fit what is made for it")
+
+    def explained(self, observations: Observations) -> Explained:
+        """Return what is known of the utilities that explain each observation: those regions, or others with less."""
+        return self.regions(observations)
 
     def take(self, rows: NDArray[np.intp]) -> Self:  # noqa: ARG002
         """Return the problem of some of the rows, for one that has data by row."""
