@@ -20,6 +20,7 @@ from stochpref.errors import InvalidArgument, shown
 from stochpref.models.fit import Fit
 from stochpref.models.shared import check_observations
 from stochpref.observations import Observations
+from stochpref.verdicts import Verdicts
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,7 @@ class FitScores(NamedTuple):
     explained : share of those that its one best utility explains strictly.
     loo : leave-one-out log score; None for a common utility, which has no posterior.
     held_out, held_out_explained : log score and share explained of data held out; None without such data.
+    verdicts : whether it has converged, is identified and fits.
     """
 
     name: str
@@ -48,6 +50,7 @@ class FitScores(NamedTuple):
     loo: Estimate | None
     held_out: Estimate | None
     held_out_explained: float | None
+    verdicts: Verdicts
 
 
 class Difference(NamedTuple):
@@ -84,6 +87,7 @@ class Comparison:
         for fit in fits:
             for name in ("loo", "held_out"):
                 fit[name] = None if fit[name] is None else fit[name]._asdict()
+            fit["verdicts"] = fit["verdicts"].as_dict()
         differences = [difference._asdict() for difference in self.differences]
         return {
             "fits": fits,
@@ -108,6 +112,7 @@ class Comparison:
             if fit.held_out_explained is not None:
                 line += f"{_words(fit.held_out):>20}{100 * fit.held_out_explained:>9.1f} %"
             lines.append(line)
+        lines += ["", *(f"{name}: {fit.verdicts.grades}" for name, fit in zip(names, self.fits, strict=True))]
         lines += ["", *(_verdict(names[0], difference) for difference in self.differences)]
         lines += ["", *(f"! {warning}" for warning in self.warnings)]
         return "\n".join(lines).rstrip()
@@ -207,6 +212,7 @@ def _scores(name: str, model: Fit, each: dict[str, Array], held_out: Observation
         loo=_estimate(each["leave-one-out"]) if "leave-one-out" in each else None,
         held_out=_estimate(each["held out"]) if held_out is not None else None,
         held_out_explained=None if held_out is None else model.consistency(held_out),
+        verdicts=model.verdicts(),
     )
 
 

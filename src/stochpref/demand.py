@@ -41,6 +41,7 @@ class Demand:
     level : of the intervals.
     goods : names.
     labels : k names of the menus; their numbers from 1 where they have none.
+    cautions : what to know before relying on the numbers, in sentences.
     """
 
     mean: Array
@@ -56,10 +57,14 @@ class Demand:
     level: float
     goods: tuple[str, ...]
     labels: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, as JSON can hold them."""
-        header = {"goods": list(self.goods), "labels": list(self.labels), "level": self.level}
+        header = {
+            "goods": list(self.goods), "labels": list(self.labels), "level": self.level,
+            "cautions": list(self.cautions),
+        }  # fmt: skip
         names = (name for name in self.__dataclass_fields__ if name not in header)
         return header | {name: getattr(self, name).tolist() for name in names}
 
@@ -86,7 +91,7 @@ class Demand:
                 lines.append(f"    ({len(rows) - 30} goods not shown)")
         if len(self.mean) > 5:
             lines.append(f"  and {len(self.mean) - 5:,} more menus")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -100,6 +105,7 @@ class Elasticities:
     step : relative change of the prices from which they were computed.
     level : of the intervals.
     goods : names.
+    cautions : what to know before relying on the numbers, in sentences.
     """
 
     mean: Array
@@ -108,6 +114,7 @@ class Elasticities:
     step: float
     level: float
     goods: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return str(self)
@@ -120,7 +127,7 @@ class Elasticities:
             lines.append(f"  {shown(name, 13):<14}" + "".join(f"{self.mean[i, j]:>10.2f}" for j in range(len(goods))))
         if len(self.goods) > 10:
             lines.append(f"  and {len(self.goods) - 10} more goods")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
 
 
 @compiled

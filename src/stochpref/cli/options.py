@@ -114,6 +114,13 @@ class Reading:
     ] = None
     fill_within: Annotated[float, typer.Option(help="Of orders: days that such a price may be away.")] = 28.0
     sheet: _Sheet = None
+    units: Annotated[
+        list[str] | None,
+        typer.Option(help="Split goods into units, each with a worth of its own: 3, or coffee=3; may be repeated."),
+    ] = None
+    feature: Annotated[
+        list[str] | None, typer.Option(help="Of a .pb file: category, or target, of projects; may be repeated.")
+    ] = None
 
     def scan(self, file: Path) -> Scan:
         """Return what a file holds, good and bad."""
@@ -125,6 +132,8 @@ class Reading:
             fill_prices=self.fill_prices,
             fill_within=self.fill_within,
             sheet=self.sheet,
+            units=_units(self.units),
+            features=self.feature or (),
             **self._rules(),
         )
 
@@ -139,6 +148,9 @@ class Reading:
         """Return the observations of a folder of Parquet files, which are not loaded."""
         from stochpref.readers import StoredObservations  # noqa: PLC0415
 
+        for name in ("units", "feature"):
+            if getattr(self, name):
+                raise InvalidArgument(f"{option_of(name)} is for files; {folder} is a folder; give one file")
         return StoredObservations(folder, skip_bad=self.skip_bad, single_precision=single_precision, **self._rules())
 
     def _rules(self) -> dict[str, Any]:
@@ -208,6 +220,19 @@ def given(record: Any) -> dict[str, Any]:
         for field in fields(record)
         if getattr(record, field.name) != field.default
     }
+
+
+def _units(assignments: list[str] | None) -> int | dict[str, int]:
+    """Return the number of units of all goods, or of some by name."""
+    counts: dict[str, int] = {}
+    for assignment in assignments or []:
+        good, equals, count = assignment.rpartition("=")
+        if not count.strip().isdecimal() or (not equals and len(assignments or []) > 1):
+            raise InvalidArgument(f"--units must be one number, or GOOD=NUMBER for some goods; received {assignment!r}")
+        if not equals:
+            return int(count)
+        counts[good.strip()] = int(count)
+    return counts or 1
 
 
 def _columns(assignments: list[str] | None) -> dict[str, str]:

@@ -36,6 +36,8 @@ class Classification(NamedTuple):
 class Problem(ABC):
     """What customers solve. One that only chooses needs a name and `choose`; the rest has an answer here.
 
+    Utilities have a coordinate for each good, unless `coordinates` says otherwise; menus and bundles are over goods.
+
     name : of the problem in the table.
     """
 
@@ -43,7 +45,15 @@ class Problem(ABC):
 
     @abstractmethod
     def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
-        """Return the best bundles (..., T, n) of utilities (n,), (T, n) or (..., T, n) from T menus."""
+        """Return the best bundles (..., T, n) from T menus; utilities, over coordinates, are (m,) or (..., T, m)."""
+
+    def coordinates(self, goods: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of the coordinates of utilities over these goods."""
+        return goods
+
+    def limits(self, menus: MenuArrays) -> Array:
+        """Return the largest quantities (T, n) that may be bought."""
+        return menus.caps
 
     def find_faults(self, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
         """Return every broken rule of value, with its rows; bundles are None for menus."""

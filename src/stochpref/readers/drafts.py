@@ -9,7 +9,7 @@ that disagree) is noted as a `Flaw` and reading goes on, so that one pass finds 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_text
 from stochpref.errors import InvalidArgument, UnreadableData
+from stochpref.problems import Problem
+from stochpref.problems.divisible import Divisible
 from stochpref.readers.cells import Labels, to_labels, to_numbers
 from stochpref.readers.mapping import Place
 from stochpref.readers.tables import Table
@@ -40,6 +42,8 @@ class Wishes:
     fill_prices : keys of the orders from which prices of goods not bought are taken; None for store and week.
     sheet : of a workbook.
     fill_within : days that such a price may be away where nobody bought the good in all of the keys.
+    problem : what customers are taken to solve.
+    features : what is known of goods, by the columns of a .pb file.
     """
 
     columns: Mapping[str, Place]
@@ -49,6 +53,8 @@ class Wishes:
     fill_prices: tuple[str, ...] | None = None
     fill_within: float = 28.0
     sheet: str | None = None
+    problem: Problem = field(default_factory=Divisible)
+    features: tuple[str, ...] = ()
 
 
 class Flaw(NamedTuple):
@@ -78,6 +84,9 @@ class Draft:
     flaws : what could not be read.
     layout : "long", "wide", "orders" or "pabulib".
     notes : what was done to arrive at the numbers, in words.
+    problem : what customers are taken to solve.
+    titles : n texts that people know the goods by, or None.
+    features : name -> (T, n).
     source, row_numbers, counting : as in `Table`.
     """
 
@@ -95,6 +104,9 @@ class Draft:
     row_numbers: Callable[[], Indices]
     counting: str
     notes: tuple[str, ...] = ()
+    problem: Problem = field(default_factory=Divisible)
+    titles: tuple[str, ...] | None = None
+    features: Mapping[str, Array] = field(default_factory=dict)
 
 
 class CellReader:
@@ -190,6 +202,7 @@ def finish_draft(
         row_numbers=table.row_numbers,
         counting=table.counting,
         notes=(*table.notes, *notes),
+        problem=wishes.problem,
     )
 
 

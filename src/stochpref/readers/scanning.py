@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,15 +16,13 @@ from stochpref.checks import check_choice, nearest
 from stochpref.choices import BUDGETS, LAYOUTS
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, shown
 from stochpref.observations import Menus, Observations
-from stochpref.problems import as_problem
+from stochpref.problems.divisible import Divisible
 from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.mapping import check_columns
 from stochpref.readers.sources import draft_of
 from stochpref.rows import assemble
 
 logger = logging.getLogger("stochpref")
-
-_PROBLEM: Final = "divisible"  # what customers are taken to solve
 
 
 class BadRow(NamedTuple):
@@ -102,6 +100,8 @@ def read_observations(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
+    units: int | Mapping[str, int] = 1,
+    features: Iterable[str] = (),
 ) -> Observations:
     """Return the observations of a file or data frame.
 
@@ -121,6 +121,8 @@ def read_observations(
     skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
     fill_prices, fill_within : as in `read_orders`.
     sheet : of a workbook, by name; None for the only one, or the first.
+    units : into how many units each good is split, or some by name, each with a worth of its own: `problems.Divisible`.
+    features : of the projects of a .pb file, "category" and "target": a feature for each of the words listed there.
 
     Raises
     ------
@@ -142,6 +144,8 @@ def read_observations(
         fill_prices=fill_prices,
         fill_within=fill_within,
         sheet=sheet,
+        units=units,
+        features=features,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -156,6 +160,7 @@ def read_orders(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
+    units: int | Mapping[str, int] = 1,
 ) -> Observations:
     """Return the observations of an export of orders: a row per line of an order, only what was bought.
 
@@ -170,7 +175,7 @@ def read_orders(
         ``order_id`` or ``sku``, are understood where only one column has such a name.
     columns : our name -> your column, or a constant.
     budget : as in `read_observations`; where no budget is stated, what the order came to.
-    caps, skip_bad, sheet : as in `read_observations`.
+    caps, skip_bad, sheet, units : as in `read_observations`.
     fill_prices : what an order shares with those that its missing prices are taken from: columns, and day, week, month
         or year of the date, the most telling first, such as "store,week". The order nearest in time counts. Where none
         that shares all of them bought the good, the last is left out, then the one before. None for those of store and
@@ -187,6 +192,7 @@ def read_orders(
         fill_prices=fill_prices,
         fill_within=fill_within,
         sheet=sheet,
+        units=units,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -201,9 +207,11 @@ def scan(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
+    units: int | Mapping[str, int] = 1,
+    features: Iterable[str] = (),
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
-    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet)
+    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, units, features)
     return scan_draft(draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes))
 
 
@@ -214,11 +222,15 @@ def make_wishes(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
+    units: int | Mapping[str, int] = 1,
+    features: Iterable[str] = (),
 ) -> Wishes:
     """Return how observations are to be read, checked; parameters as `read_observations`."""
     if not (isinstance(fill_within, int | float) and fill_within >= 0):
         raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
     keys = fill_prices.split(",") if isinstance(fill_prices, str) else fill_prices
+    if isinstance(features, str):
+        raise InvalidArgument(f"features must be a list of names; received the single text {features!r}; put it in one")
     return Wishes(
         check_columns(columns),
         check_choice(budget, "budget", BUDGETS),
@@ -226,6 +238,8 @@ def make_wishes(
         fill_prices=None if keys is None else tuple(str(key).strip() for key in keys),
         fill_within=float(fill_within),
         sheet=sheet,
+        problem=Divisible(units),
+        features=tuple(str(name) for name in features),
     )
 
 
@@ -285,14 +299,15 @@ def read_menus(
         caps=draft.caps,
         labels=_names(draft, np.arange(len(draft.budgets))),
         problem=None,
-        features={},
+        features=dict(draft.features),
+        titles=draft.titles,
     )
     return menus if goods is None else _reorder(menus, tuple(goods), draft.source)
 
 
 def _find_bad(draft: Draft) -> tuple[BadRow, ...]:
     """Return the rows with flaws, then those of other observations that break a rule of value, in order of rows."""
-    faults = as_problem(_PROBLEM).find_faults(draft, draft.bundles)
+    faults = draft.problem.find_faults(draft, draft.bundles)
     if not (faults or draft.flaws):
         return ()
     numbers = draft.row_numbers()
@@ -351,8 +366,9 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
         customers=customers,
         caps=draft.caps[kept],
         labels=_names(draft, kept),
-        problem=as_problem(_PROBLEM),
-        features={},
+        problem=draft.problem,
+        features={name: values[kept] for name, values in draft.features.items()},
+        titles=draft.titles,
         nonempty=False,
     )
 
