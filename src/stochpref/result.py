@@ -40,8 +40,7 @@ class Result(ABC):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, as JSON can hold them."""
-        found: dict[str, Any] = plain(self)
-        return found
+        return _fields_of(self)
 
     def to_pandas(self) -> Any:
         """Return the table as a data frame."""
@@ -84,17 +83,21 @@ class Drawn(Result):
 
 def plain(value: Any) -> Any:
     """Return what JSON can hold: arrays as lists, records as dicts of their fields."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
+    if hasattr(value, "as_dict"):
+        return value.as_dict()
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return _fields_of(value)
     if hasattr(value, "_asdict"):
-        return plain(value._asdict())
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    return value
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _fields_of(record: Any) -> dict[str, Any]:
+    return {field.name: plain(getattr(record, field.name)) for field in fields(record)}
 
 
 def _table(rows: list[dict[str, Any]]) -> str:

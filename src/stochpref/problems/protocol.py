@@ -57,6 +57,8 @@ class _MenuRow(NamedTuple):
 class Problem(ABC):
     """What customers solve. One that only chooses needs a name and `choose`; the rest has an answer here.
 
+    Utilities have a coordinate for each good, unless `coordinates` says otherwise; menus and bundles are over goods.
+
     name : of the problem in the table.
     needs_budget : customers have money to spend that is stated; where they have not, budgets are infinite.
     about : what is taken for granted of goods and money, in words.
@@ -76,6 +78,10 @@ class Problem(ABC):
         ----------
         utilities : over the coordinates, (N,), (T, N) or (..., T, N).
         """
+
+    def limits(self, menus: MenuArrays) -> Array:
+        """Return the largest quantities (T, n) that may be bought."""
+        return menus.caps
 
     def find_faults(self, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
         """Return every broken rule of value, with its rows; bundles are None for menus."""
