@@ -25,7 +25,7 @@ from stochpref.mass.masses import Sums
 from stochpref.observations import Observations
 from stochpref.problems import Problem
 from stochpref.readers.folders import StoredObservations, as_observations
-from stochpref.result import Drawn
+from stochpref.result import Drawn, plain
 from stochpref.stores.anchored import Anchored
 from stochpref.stores.memory import Memory
 from stochpref.stores.opening import open_store
@@ -94,6 +94,11 @@ class MaximumLikelihood(Drawn):
     def remarks(self) -> tuple[str, ...]:
         """Return what to make of the fit, and how likely it is."""
         return (self.message, f"log-likelihood {self.log_likelihood:.6g}, AIC {self.aic:.6g}, BIC {self.bic:.6g}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, as JSON can hold them."""
+        header = {"name": self.problem.name, **self.problem.settings()}
+        return {name: plain(header if name == "problem" else getattr(self, name)) for name in self.__dataclass_fields__}
 
     @property
     def h(self) -> Array:
