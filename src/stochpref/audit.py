@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.errors import counted, listed
+from stochpref.errors import counted, listed, shown
 from stochpref.kinds import DEGENERATE, KIND_NAMES, QUANTITY_TOLERANCE
 from stochpref.problems.faults import is_bought
 from stochpref.result import Drawn
@@ -44,6 +44,7 @@ class Audit(Drawn):
     is_whole : every quantity is 0 or at its cap, so divisible-goods reasoning deserves a second look.
     is_one_menu : all observations, two or more, are from the same prices, budget and caps.
     price_range, budget_range : smallest and largest value; prices over goods on offer.
+    notes : how a reader arrived at the numbers, in words.
     """
 
     n_observations: int
@@ -62,6 +63,7 @@ class Audit(Drawn):
     is_one_menu: bool
     price_range: tuple[float, float]
     budget_range: tuple[float, float]
+    notes: tuple[str, ...] = ()
 
     picture: ClassVar[str] = "result_plots:audit"
 
@@ -84,6 +86,8 @@ class Audit(Drawn):
                 share = 100 * count / self.n_observations
                 lines.append(f"  {name:<11}{count:>9,} {share:>6.1f} %   {KIND_MEANING[name]}")
         lines += [*([""] if self.kinds else []), *(f"  {label:<20}{value}" for label, value in self.facts())]
+        if self.notes:
+            lines += ["", *(f"  {shown(note)}" for note in self.notes)]
         warnings = self.warnings()
         if warnings:
             lines += ["", *(f"  ! {warning}" for warning in warnings)]
@@ -190,4 +194,5 @@ def audit(observations: Observations) -> Audit:
         is_one_menu=len(prices) > 1 and all(bool((a == a[0]).all()) for a in (prices, budgets, caps)),
         price_range=_range(prices[offered]),
         budget_range=_range(budgets),
+        notes=observations.notes,
     )

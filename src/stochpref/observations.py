@@ -26,6 +26,7 @@ from stochpref.rows import (
     check_different,
     checked_goods,
     checked_names,
+    checked_notes,
     field_names,
     frozen,
     joined,
@@ -165,6 +166,8 @@ class Observations(Rows):
     problem : what customers solve, by name or as an object of `stochpref.problems`.
     features : as in `Menus`.
     nonempty : only purchases that were not empty were recorded.
+    groups : T labels of what is fitted apart, such as markets, or None; see `fit_groups`.
+    notes : how a reader arrived at the numbers, in words; audits and reports repeat them.
     """
 
     prices: Array
@@ -177,6 +180,8 @@ class Observations(Rows):
     problem: Problem
     features: Mapping[str, Array]
     nonempty: bool
+    groups: tuple[str, ...] | None
+    notes: tuple[str, ...]
 
     def __init__(
         self,
@@ -191,6 +196,8 @@ class Observations(Rows):
         problem: str | Problem = "divisible",
         features: Mapping[str, ArrayLike] | None = None,
         nonempty: bool = False,
+        groups: Iterable[object] | None = None,
+        notes: Iterable[str] = (),
     ) -> None:
         solved = as_problem(problem)
         tables = _checked_menus(prices, budgets if solved.needs_budget else None, caps)
@@ -210,6 +217,8 @@ class Observations(Rows):
             problem=solved,
             features=_checked_features(features, shape),
             nonempty=bool(nonempty),
+            groups=checked_names(groups, shape[0], "groups"),
+            notes=checked_notes(notes),
         )
         refuse([*self.problem.find_faults(self, x), *(_find_empty(self) if nonempty else [])])
 

@@ -45,7 +45,7 @@ def as_tree(
 
 def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
     """Return groups observed_data and constant_data, from which `observations_of` makes the observations again."""
-    for argument in ("goods", "customers", "labels"):
+    for argument in ("goods", "customers", "labels", "groups"):
         check_text(getattr(observations, argument) or (), argument)  # or pandas says it in words of its own
     per_row = ("observation", "good")
     rows: dict[str, Any] = {
@@ -56,6 +56,8 @@ def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
         rows["customer"] = ("observation", np.array(observations.customers, dtype=object))
     if observations.labels is not None:
         rows["label"] = ("observation", np.array(observations.labels, dtype=object))
+    if observations.groups is not None:
+        rows["group"] = ("observation", np.array(observations.groups, dtype=object))
     constant: dict[str, Any] = {
         "prices": (per_row, observations.prices),
         "budgets": ("observation", observations.budgets),
@@ -72,6 +74,7 @@ def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
         )
     attributes = {"problem": json.dumps(header)} if header else {}
     attributes |= {"nonempty": "yes"} if observations.nonempty else {}
+    attributes |= {"notes": json.dumps(observations.notes)} if observations.notes else {}
     return {
         "observed_data": xr.Dataset({"bundles": (per_row, observations.bundles)}, coords=rows),
         "constant_data": xr.Dataset(constant, coords=rows, attrs=attributes),
@@ -104,6 +107,8 @@ def observations_of(tree: xr.DataTree) -> Observations:
         problem=unpack_problem(json.loads(constant.attrs.get("problem", "{}")), marked("setting")),
         features=marked("feature"),
         nonempty="nonempty" in constant.attrs,
+        groups=names("group"),
+        notes=json.loads(constant.attrs.get("notes", "[]")),
     )
 
 
