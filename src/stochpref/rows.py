@@ -91,7 +91,7 @@ class Rows:
 
     def under(self, problem: Problem) -> Self:
         """Return the rows as those of customers who solve another problem; nothing is checked again."""
-        return _changed(self, problem=problem)
+        return changed(self, problem=problem)
 
     def __repr__(self) -> str:
         kind = type(self).__name__

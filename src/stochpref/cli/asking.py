@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stochpref.choices import ROW_SUFFIXES
 from stochpref.cli.application import app, echo, echo_json, ready_file, wrote
 from stochpref.cli.options import FitFolder, MenusAsInCheck, Spreadsheet, expanding, json_option
 from stochpref.errors import InvalidArgument, counted, shown
+from stochpref.names import ROW_SUFFIXES
 
 if TYPE_CHECKING:
     from stochpref.models.fit import Fit

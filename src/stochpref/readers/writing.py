@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,11 +21,11 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from stochpref.archives.text import as_json
+from stochpref.archives.text import as_json, without_nan
 from stochpref.checks import check_choice
-from stochpref.choices import ROW_SUFFIXES
 from stochpref.errors import InvalidArgument, shown
 from stochpref.files import replacing
+from stochpref.names import ROW_SUFFIXES
 from stochpref.observations import Menus, Observations
 from stochpref.problems import check_handled
 from stochpref.readers.cells import parse_number
@@ -124,11 +123,7 @@ def _rows_as_csv(header: list[str], lines: list[list[object]]) -> bytes:
 
 
 def _rows_as_json(header: list[str], lines: list[list[object]]) -> bytes:
-    return as_json([dict(zip(header, map(_known, line), strict=True)) for line in lines])
-
-
-def _known(cell: object) -> object:
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+    return as_json(without_nan([dict(zip(header, line, strict=True)) for line in lines]))
 
 
 def _rows_as_parquet(header: list[str], lines: list[list[object]]) -> bytes:
@@ -142,8 +137,8 @@ def _rows_as_workbook(header: list[str], lines: list[list[object]]) -> bytes:
     openpyxl = openpyxl_for("writing")
     if len(lines) >= _SHEET_ROWS:
         raise InvalidArgument(f"a sheet holds {_SHEET_ROWS:,} rows at most; received {len(lines) + 1:,}; write .csv")
-    for text in (cell for line in (header, *lines) for cell in line if isinstance(cell, str)):
-        if openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.search(text):
+    for text in [*header, *(cell for line in lines for cell in line)]:
+        if isinstance(text, str) and openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.search(text):
             raise InvalidArgument(
                 f"a workbook holds no control characters; received {shown(text, 40)!r}; rename it, or write .csv"
             )

@@ -27,6 +27,7 @@ from stochpref.report.findings import Reading
 
 Array = NDArray[np.float64]
 
+_NOTE: Final = 300  # characters of a note on how a file was read
 N_ROWS: Final = 15  # of a table before it folds
 _ENOUGH: Final = 0.75  # of the goods within their 90 % intervals: fewer by chance is rare
 _CLOSE: Final = 0.05  # a share that one utility misses by less does not change a decision,
@@ -145,6 +146,7 @@ def _audit(reading: Reading, n_fitted: int) -> dict[str, Any]:
         ],
         "facts": [*(sampled if count < n_fitted else []), *found.facts()],
         "warnings": [as_sentence(" ".join(line.split())) for line in found.warnings()],
+        "notes": [as_sentence(shorten(note, _NOTE)) for note in found.notes],
     }
 
 
