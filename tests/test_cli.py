@@ -287,7 +287,10 @@ def test_predict_calls_menus_as_the_file_does(good_file):
             "--odd: purchases.csv is",
         ),
         (("predict", "fit", "purchases.csv", "--out", "purchases.csv"), "--out: purchases.csv is read"),
-        (("predict", "fit", "purchases.csv", "--out", "d.xlsx"), "--out must end in .csv; received d.xlsx"),
+        (
+            ("predict", "fit", "purchases.csv", "--out", "d.txt"),
+            "--out must end in .csv or .parquet or .xlsx or .json; received d.txt",
+        ),
         (("fit", "purchases.csv", "--model", "common", "--out", "x", "--odd", "o.xlsx"), "--odd must end in .csv"),
         (("report", "fit", "--out", "purchases.csv"), "--out must end in .html or .htm; received purchases.csv"),
         (("report", "fit", "--out", "report.pdf"), "--out must end in .html"),

@@ -11,6 +11,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 import stochpref as sp
 from stochpref.report import whatif, words
@@ -43,7 +44,9 @@ def pages(tmp_path_factory):
     models = {"posterior": posterior(5), "common": common(5), "many": posterior(16), "hostile": hostile(False)}
     for name, model in models.items():
         (home / f"{name}.html").write_text(rendered(model), encoding="utf-8")
-    return {name: home / f"{name}.html" for name in models}
+    groups = {"north": posterior(5), HOSTILE[0]: common(5), "west": "nobody bought anything"}
+    sp.write_report(groups, home / "groups.html")
+    return {name: home / f"{name}.html" for name in (*models, "groups")}
 
 
 def resize(browser, width, *, media="screen"):
@@ -69,7 +72,7 @@ def visit(browser, pages):
     # What the browser asks for pages of its own is not ours.
     asked = [one["request"]["url"] for one in sent if one["documentURL"].startswith("file://")]
     assert asked
-    assert all(url.startswith(("file://", "data:")) for url in asked), asked
+    assert all(url.startswith(("file://", "data:", "blob:null/")) for url in asked), asked
 
 
 def settle(browser):
@@ -287,3 +290,41 @@ def test_hostile_names_run_nothing_and_break_nothing(visit):
     assert (
         browser.execute_script("return document.querySelectorAll('img[onerror], [onfocus], [autofocus]').length") == 0
     )
+
+
+def inside(browser):
+    """Go into the page of the group that is chosen, once it is there."""
+    browser.switch_to.default_content()
+    frame = browser.find_element(By.ID, "page")
+    WebDriverWait(browser, 20).until(lambda _: frame.get_attribute("src").startswith("blob:"))
+    browser.switch_to.frame(frame)
+    WebDriverWait(browser, 20).until(lambda _: browser.find_elements(By.CSS_SELECTOR, "footer"))
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_a_page_of_groups_shows_the_one_that_is_chosen(visit, width):
+    browser = visit("groups", width)
+    assert browser.title == "What purchases say about 2 groups"
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert "nobody bought anything" in browser.find_element(By.TAG_NAME, "details").get_attribute("textContent")
+    options = browser.find_elements(By.CSS_SELECTOR, "#group option")
+    assert [option.text for option in options] == ["north", words.shorten(HOSTILE[0])]
+    inside(browser)
+    kind = browser.find_element(By.CSS_SELECTOR, ".kicker").text
+    before = shown_demand(browser, 5)
+    browser.find_element(By.CSS_SELECTOR, "nav a[href='#whatif']").click()
+    slider = line(browser, 0).find_element(By.CSS_SELECTOR, "input[type=range]")
+    slider.send_keys(Keys.END)
+    settle(browser)
+    assert shown_demand(browser, 5)[0, 0] < 0.6 * before[0, 0]
+    for picture in browser.find_elements(By.CSS_SELECTOR, "figure img"):
+        assert browser.execute_script("return arguments[0].naturalWidth", picture) > 0
+    browser.switch_to.default_content()
+    first = browser.find_element(By.ID, "page").get_attribute("src")
+    options[1].click()
+    WebDriverWait(browser, 20).until(lambda _: browser.find_element(By.ID, "page").get_attribute("src") != first)
+    inside(browser)
+    WebDriverWait(browser, 20).until(lambda _: browser.find_element(By.CSS_SELECTOR, ".kicker").text != kind)
+    browser.switch_to.default_content()
+    assert browser.find_element(By.ID, "alone").get_attribute("href").startswith("blob:")
+    assert browser.title == "What purchases say about 2 groups"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.errors import InvalidObservations, counted, listed
+from stochpref.errors import InvalidObservations, counted, listed, shown
 from stochpref.kinds import AT, DEGENERATE, KIND_NAMES, MONEY_TOLERANCE, QUANTITY_TOLERANCE
 from stochpref.problems.faults import is_bought
 from stochpref.result import Drawn
@@ -60,6 +60,7 @@ class Audit(Drawn):
     is_all_bought : every good on offer was bought in every observation, and no bundle tells which was wanted more.
     is_all_spent : every budget is what was spent.
     price_range, budget_range : smallest and largest value; prices over goods on offer.
+    notes : how a reader arrived at the numbers, in words.
     """
 
     n_observations: int
@@ -84,6 +85,7 @@ class Audit(Drawn):
     is_all_spent: bool
     price_range: tuple[float, float]
     budget_range: tuple[float, float]
+    notes: tuple[str, ...] = ()
 
     picture: ClassVar[str] = "result_plots:audit"
 
@@ -106,6 +108,8 @@ class Audit(Drawn):
                 share = 100 * count / self.n_observations
                 lines.append(f"  {name:<11}{count:>9,} {share:>6.1f} %   {KIND_MEANING[name]}")
         lines += [*([""] if self.kinds else []), *(f"  {label:<20}{value}" for label, value in self.facts())]
+        if self.notes:
+            lines += ["", *(f"  {shown(note)}" for note in self.notes)]
         warnings = self.warnings()
         if warnings:
             lines += ["", *(f"  ! {warning}" for warning in warnings)]
@@ -272,4 +276,5 @@ def audit(observations: Observations) -> Audit:
         is_all_spent=is_all_spent,
         price_range=_range(prices[offered]),
         budget_range=_range(budgets),
+        notes=observations.notes,
     )

@@ -14,24 +14,35 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from stochpref import __version__
+from stochpref.archives.text import as_json, parse_json, without_nan
 from stochpref.checks import is_count
-from stochpref.errors import InvalidArgument, StochprefError, shown
+from stochpref.errors import InvalidArgument, StochprefError, UnreadableData, shown
+from stochpref.files import made, replacing
 from stochpref.models.fit import Fit
+from stochpref.models.loading import load_fit
 from stochpref.models.shared import check_observations, generator
 from stochpref.observations import Observations
 from stochpref.processes import Lost, run_in_processes
 from stochpref.result import Result
+from stochpref.rows import places_of
 from stochpref.stores.engines import is_cluster
 from stochpref.threads import n_threads
 
 Array = NDArray[np.float64]
+
+INDEX: Final = "groups.json"  # in a folder of fits: which group is where, and the table
+_FORMAT: Final = 1
+_BY_GOOD: Final = ("utility", "lower", "upper")
+_MOST_LINES: Final = 30
+_WIDTH: Final = 40  # of a group's name in the table
 
 
 class GroupRow(NamedTuple):
@@ -40,7 +51,7 @@ class GroupRow(NamedTuple):
     group, n_observations : which, and its size.
     failure : why there is no fit; "" if there is one.
     warning : what the fit warned of; "" if of nothing.
-    utility : (n,) mean direction or common utility; NaN without a fit.
+    utility : (n,) mean direction or common utility; NaN without a fit, and of goods that the group was never offered.
     lower, upper : (n,) ends of 90 % (heterogeneous) or 95 % (common) intervals; NaN where there are none.
     figures : further numbers by name: concentration and its interval, R-hat, effective draws; or shares and bounds.
     """
@@ -95,10 +106,28 @@ class GroupFits(Result):
         warned = sum(bool(row.warning) for row in self.rows)
         lines = [f"{len(self.rows):,} groups over {len(self.goods)} goods: {len(self.rows) - len(failed):,} fitted"]
         lines[0] += f" ({warned:,} with warnings), {len(failed):,} failed"
+        lines += self._table_lines()
         lines += [f"  {shown(group)}: {failure}" for group, failure in list(failed.items())[:5]]
         if len(failed) > 5:
             lines.append(f"  and {len(failed) - 5:,} more")
         return "\n".join(lines)
+
+    def _table_lines(self) -> list[str]:
+        """Return a line for each group fitted: its size, the first of its figures, and what it wants most."""
+        fitted = [row for row in self.rows if not row.failure]
+        if not fitted:
+            return []
+        width = max(5, *(len(shown(row.group, _WIDTH)) for row in fitted[:_MOST_LINES]))
+        figure = next(iter(fitted[0].figures), "")
+        lines = ["", f"  {'group':<{width}}  observations  {figure.replace('_', ' '):>13}  wants most"]
+        for row in fitted[:_MOST_LINES]:
+            order = np.argsort(-np.nan_to_num(row.utility, nan=-np.inf))
+            best = ", ".join(shown(self.goods[i], 30) for i in order[:3] if row.utility[i] > 0) or "nothing"
+            name, value = shown(row.group, _WIDTH), row.figures.get(figure, np.nan)
+            warned = " (with warnings)" if row.warning else ""
+            lines.append(f"  {name:<{width}}  {row.n_observations:>12,}  {value:>13,.4g}  {best}{warned}")
+        more = len(fitted) - _MOST_LINES
+        return [*lines, *([f"  and {more:,} more"] if more > 0 else []), ""]
 
 
 class _Task(NamedTuple):
@@ -111,7 +140,7 @@ class _Task(NamedTuple):
 def fit_groups(
     model: Fit,
     observations: Observations,
-    groups: ArrayLike | str,
+    groups: ArrayLike | str | None = None,
     *,
     jobs: int | None = None,
     folder: str | Path | None = None,
@@ -122,11 +151,13 @@ def fit_groups(
     Parameters
     ----------
     model : settings for all groups, not fitted itself. An integer `random_state` makes all fits reproducible.
-    groups : a label for each observation, or "customers" for their customer labels.
+    groups : a label for each observation, or "customers" for their customer labels; None for the groups that they
+        carry, as read with ``by``. Goods that a group was never offered are left out of its fit.
     jobs : processes, each on one thread, or as many as there are groups if those are fewer; None for all cores. With
         one, groups are fitted in this process, on all threads. A script whose own functions the model uses, such as a
         prior, must guard what it runs with ``if __name__ == "__main__":``.
-    folder : where to save every fit, under the group's number; None to keep the table only.
+    folder : where to save every fit, under the group's number, and ``groups.json``, which says what is where; None to
+        keep the table only.
     report : told of groups done and groups in all.
 
     Returns
@@ -148,7 +179,7 @@ def fit_groups(
     tasks = []
     for number, k in enumerate(order.tolist()):
         own = clone(model).set_params(random_state=_seed_of(seed, number), verbose=False)
-        where = None if folder is None else Path(folder) / f"{number:06d}"
+        where = None if folder is None else Path(folder) / _folder_name(number)
         tasks.append(_Task(own, str(names[k]), observations[rows[k]], where))
     found: list[GroupRow | None] = [None] * len(tasks)
     with closing(_run(tasks, min(jobs or n_threads(), len(tasks)))) as done:
@@ -156,7 +187,60 @@ def fit_groups(
             found[number] = row
             if report is not None:
                 report(n_done, len(tasks))
-    return GroupFits(observations.goods, tuple(row for row in found if row is not None))
+    fits = GroupFits(observations.goods, tuple(row for row in found if row is not None))
+    if folder is not None:
+        _write_index(fits, Path(folder))
+    return fits
+
+
+def _write_index(fits: GroupFits, folder: Path) -> None:
+    with made(folder), replacing(folder / INDEX) as stream:
+        stream.write(as_json(without_nan({"format": _FORMAT, "version": __version__, **fits.as_dict()})))
+
+
+def read_groups(folder: str | Path) -> GroupFits:
+    """Return the table of the fits that `fit_groups` saved in a folder.
+
+    Raises
+    ------
+    UnreadableData : there is none, or it was changed.
+    """
+    place = Path(folder) / INDEX
+    if not place.is_file():
+        raise UnreadableData(
+            f"{folder} holds no {INDEX}; give the folder that fit_groups or `stochpref fit --by` wrote"
+        )
+    found = parse_json(place.read_bytes(), place)
+    try:
+        goods = tuple(str(good) for good in found["goods"])
+        rows = tuple(_row_of(row, len(goods)) for row in found["rows"])
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise UnreadableData(f"{place} was changed: {shown(repr(error), 200)}; fit the groups again") from None
+    return GroupFits(goods, rows)
+
+
+def _row_of(row: dict[str, Any], n_goods: int) -> GroupRow:
+    arrays = {part: np.array(row[part], np.float64).reshape(n_goods) for part in _BY_GOOD}
+    return GroupRow(
+        group=str(row["group"]),
+        n_observations=int(row["n_observations"]),
+        failure=str(row["failure"]),
+        warning=str(row["warning"]),
+        figures={str(name): np.nan if value is None else float(value) for name, value in row["figures"].items()},
+        **arrays,
+    )
+
+
+def load_groups(folder: str | Path) -> dict[str, Fit | str]:
+    """Return the fits of groups that `fit_groups` saved, by group; why there is none, where there is none."""
+    return {
+        row.group: row.failure or load_fit(Path(folder) / _folder_name(number))
+        for number, row in enumerate(read_groups(folder).rows)
+    }
+
+
+def _folder_name(number: int) -> str:
+    return f"{number:06d}"
 
 
 def _check(model: Fit, observations: Observations, jobs: int | None) -> None:
@@ -179,7 +263,11 @@ def _check(model: Fit, observations: Observations, jobs: int | None) -> None:
         )
 
 
-def _labels(observations: Observations, groups: ArrayLike | str) -> NDArray[np.str_]:
+def _labels(observations: Observations, groups: ArrayLike | str | None) -> NDArray[np.str_]:
+    if groups is None:
+        if observations.groups is None:
+            raise InvalidArgument("groups must be labels, where observations carry none; read them with by='column'")
+        groups = list(observations.groups)
     if isinstance(groups, str):
         if groups != "customers":
             raise InvalidArgument(f"groups must be labels or 'customers'; received {groups!r}")
@@ -235,14 +323,17 @@ def _fit_one(task: _Task) -> GroupRow:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            fitted = task.model.fit(task.observations)
+            fitted = task.model.fit(task.observations.offered())
         if fitted.status_ == "interrupted":  # one Ctrl-C ends all groups, not one after the other
             raise KeyboardInterrupt
         if task.folder is not None:
             fitted.save(task.folder)
-        interval = fitted.wanted.interval
-        lower, upper = np.full((2, len(fitted.goods_)), np.nan) if interval is None else interval.T
+        utility, lower, upper = np.full((3, task.observations.n_goods), np.nan)
+        places = places_of(fitted.goods_, task.observations.goods)
+        utility[places] = fitted.best_utility[places_of(fitted.goods_, fitted.coordinates_)]
+        if fitted.wanted.interval is not None:
+            lower[places], upper[places] = fitted.wanted.interval.T
     except Exception as error:  # a user's prior may raise anything, and the other groups must go on
         return _failed(task, str(error) if isinstance(error, StochprefError) else f"{type(error).__name__}: {error}")
     said = "; ".join(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    return GroupRow(task.group, len(task.observations), "", said, fitted.best_utility, lower, upper, fitted.figures)
+    return GroupRow(task.group, len(task.observations), "", said, utility, lower, upper, fitted.figures)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 LAYOUTS: Final = ("auto", "long", "wide", "orders")  # of tables that are read
+ROW_SUFFIXES: Final = (".csv", ".parquet", ".xlsx", ".json")  # of tables for people, such as predictions
 WRITTEN_LAYOUTS: Final = ("long", "wide")
 BUDGETS: Final = ("stated", "spent", "rounded")  # where they come from
 MENU_LAWS: Final = {"uniform": "i", "discrete": "ii", "fixed": "iii"}  # and what the paper calls them

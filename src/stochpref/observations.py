@@ -26,6 +26,7 @@ from stochpref.rows import (
     check_different,
     checked_goods,
     checked_names,
+    checked_notes,
     field_names,
     frozen,
     joined,
@@ -169,6 +170,8 @@ class Observations(Rows):
     problem : what customers solve, by name or as an object of `stochpref.problems`.
     features, titles : as in `Menus`.
     nonempty : only purchases that were not empty were recorded.
+    groups : T labels of what is fitted apart, such as markets, or None; see `fit_groups`.
+    notes : how a reader arrived at the numbers, in words; audits and reports repeat them.
     """
 
     prices: Array
@@ -182,6 +185,8 @@ class Observations(Rows):
     features: Mapping[str, Array]
     titles: tuple[str, ...] | None
     nonempty: bool
+    groups: tuple[str, ...] | None
+    notes: tuple[str, ...]
 
     def __init__(
         self,
@@ -197,6 +202,8 @@ class Observations(Rows):
         features: Mapping[str, ArrayLike] | None = None,
         titles: Iterable[object] | None = None,
         nonempty: bool = False,
+        groups: Iterable[object] | None = None,
+        notes: Iterable[str] = (),
     ) -> None:
         solved = as_problem(problem)
         tables = _checked_menus(prices, budgets if solved.needs_budget else None, caps)
@@ -217,6 +224,8 @@ class Observations(Rows):
             features=_checked_features(features, shape),
             titles=checked_names(titles, shape[1], "titles"),
             nonempty=bool(nonempty),
+            groups=checked_names(groups, shape[0], "groups"),
+            notes=checked_notes(notes),
         )
         refuse([*self.problem.find_faults(self, x), *(_find_empty(self) if nonempty else [])])
 

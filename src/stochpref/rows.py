@@ -22,7 +22,15 @@ from stochpref.problems import Problem, as_problem
 Array = NDArray[np.float64]
 Record = TypeVar("Record", bound="Rows")
 
-_BY_ROW: Final = ("prices", "budgets", "bundles", "caps", "customers", "labels")  # besides features and the problem
+_BY_ROW: Final = (
+    "prices",
+    "budgets",
+    "bundles",
+    "caps",
+    "customers",
+    "labels",
+    "groups",
+)  # besides features and the problem
 _ABSENT: Final = {"prices": np.inf, "bundles": 0.0, "caps": 1.0}  # by good: what it has where it is not on offer
 
 
@@ -56,7 +64,7 @@ class Rows:
         fields = {name: _picked(getattr(self, name), kept) for name in _BY_ROW if hasattr(self, name)}
         fields["features"] = {name: _picked(values, kept) for name, values in self.features.items()}
         fields["problem"] = None if self.problem is None else self.problem.take(kept)
-        return _changed(self, **fields)
+        return changed(self, **fields)
 
     def over(self, goods: Iterable[str]) -> Self:
         """Return the rows over these goods, in their order: one they lack is not on offer, others are refused."""
@@ -73,11 +81,26 @@ class Rows:
         fields["problem"] = None if self.problem is None else self.problem.over(names, self.goods)
         called = dict(zip(self.goods, self.shown_goods, strict=True))
         fields["titles"] = None if self.titles is None else tuple(called.get(name, name) for name in names)
-        return _changed(self, goods=checked_goods(names, n), **fields)
+        return changed(self, goods=checked_goods(names, n), **fields)
+
+    def offered(self) -> Self:
+        """Return the rows over the goods that some of them offer, all of them if none offers any."""
+        is_offered = np.any(self.prices < np.inf, axis=0)
+        if is_offered.all() or not is_offered.any():
+            return self
+        places = np.flatnonzero(is_offered)
+        names = tuple(self.goods[i] for i in places.tolist())
+        fields: dict[str, Any] = {name: getattr(self, name)[:, places] for name in _ABSENT if hasattr(self, name)}
+        fields["features"] = {
+            name: values if values.ndim == 1 else values[:, places] for name, values in self.features.items()
+        }
+        fields["problem"] = None if self.problem is None else self.problem.over(names, self.goods)
+        fields["titles"] = None if self.titles is None else tuple(self.titles[i] for i in places.tolist())
+        return changed(self, goods=names, **fields)
 
     def under(self, problem: Problem) -> Self:
         """Return the rows as those of customers who solve another problem; nothing is checked again."""
-        return _changed(self, problem=problem)
+        return changed(self, problem=problem)
 
     def __repr__(self) -> str:
         kind = type(self).__name__
@@ -110,7 +133,7 @@ def places_of(goods: Iterable[str], known: tuple[str, ...]) -> NDArray[np.int64]
     return np.array([place[name] for name in goods], np.int64)
 
 
-def _changed(record: Record, **fields: object) -> Record:
+def changed(record: Record, **fields: object) -> Record:
     """Return a record with these fields and all others of a record, none of them checked."""
     return assemble(type(record), **({name: getattr(record, name) for name in field_names(record)} | fields))
 
@@ -137,9 +160,11 @@ def joined(first: Record, *others: Record) -> Record:
     parts = (first, *others)
     fields = {name: _chained([getattr(part, name) for part in parts]) for name in _BY_ROW if hasattr(first, name)}
     fields["features"] = {name: _chained([part.features[name] for part in parts]) for name in first.features}
+    notes = {note: None for part in parts for note in getattr(part, "notes", ())}  # a set that keeps its order
+    fields |= {"notes": tuple(notes)} if hasattr(first, "notes") else {}
     if first.problem is not None:
         fields["problem"] = first.problem.join([other.problem for other in others])
-    return _changed(first, **fields)
+    return changed(first, **fields)
 
 
 def _chained(parts: list[Any]) -> Any:
@@ -175,6 +200,15 @@ def checked_names(names: Iterable[object] | None, count: int, argument: str) -> 
         raise InvalidArgument(f"{argument} must hold {count} names; received {len(labels)}")
     check_text(labels, argument)
     return labels
+
+
+def checked_notes(notes: Iterable[str]) -> tuple[str, ...]:
+    """Return notes as texts."""
+    texts = () if isinstance(notes, str) else tuple(notes)
+    if isinstance(notes, str) or not all(isinstance(note, str) for note in texts):
+        raise InvalidArgument(f"notes must be a sequence of texts; received {notes!r}; put a single one in a list")
+    check_text(texts, "notes")
+    return texts
 
 
 def checked_goods(goods: Iterable[object] | None, n_goods: int) -> tuple[str, ...]:

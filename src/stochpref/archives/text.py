@@ -40,6 +40,15 @@ def parse_json(content: bytes, where: str | Path) -> Any:
         raise UnreadableData(f"{where} is not JSON: {error}; save the fit again") from None
 
 
+def without_nan(value: Any) -> Any:
+    """Return the value with null for the numbers that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number")
 

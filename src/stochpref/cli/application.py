@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -19,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from stochpref import __version__
+from stochpref.archives.text import without_nan
 from stochpref.errors import InvalidArgument, StochprefError, shown
 
 TABLES = (".csv", ".parquet")  # what tables are written as
@@ -73,7 +73,7 @@ def echo_json(content: dict[str, Any]) -> None:
 
 def packed(content: dict[str, Any]) -> str:
     """Return as JSON what a command found, with the version that did and null for the numbers that JSON cannot hold."""
-    return json.dumps(_without_nan({"version": __version__, **content}), indent=2)
+    return json.dumps(without_nan({"version": __version__, **content}), indent=2)
 
 
 def wrote(path: Path, about: str = "") -> None:
@@ -173,13 +173,13 @@ def words_of(context: typer.Context) -> list[str]:
     return words
 
 
-def ready_file(file: Path, option: str = "--out", *, suffixes: tuple[str, ...], source: Path | None = None) -> None:
+def ready_file(file: Path, option: str = "--out", *, suffixes: tuple[str, ...], sources: Sequence[Path] = ()) -> None:
     """Make the folder of the file that an option names, and refuse a file that cannot, or must not, be written.
 
     Parameters
     ----------
     suffixes : what is written; a file of another kind would not be what its name says.
-    source : the table that the command reads, which is the user's own.
+    sources : the tables that the command reads, which are the user's own.
     """
     if file.is_dir():
         raise InvalidArgument(f"{option}: {file} is a folder; name a file, such as {file / 'out'}{suffixes[0]}")
@@ -187,9 +187,14 @@ def ready_file(file: Path, option: str = "--out", *, suffixes: tuple[str, ...], 
         raise InvalidArgument(
             f"{option} must end in {' or '.join(suffixes)}; received {file}; such as {file.with_suffix(suffixes[0])}"
         )
-    if source is not None and file.resolve() == source.resolve():
+    if any(file.resolve() == source.resolve() or _is_in(file, source) for source in sources):
         raise InvalidArgument(f"{option}: {file} is read by this command and would be lost; name another file")
     ready_folder(file.parent, option)
+
+
+def _is_in(file: Path, folder: Path) -> bool:
+    """Tell whether a file that is there already is one of a folder's."""
+    return file.exists() and folder.is_dir() and folder.resolve() in file.resolve().parents
 
 
 def good_names(text: str, option: str) -> tuple[str, ...]:
@@ -209,12 +214,3 @@ def good_names(text: str, option: str) -> tuple[str, ...]:
 def split(text: str) -> list[str]:
     """Return what commas separate."""
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _without_nan(value: Any) -> Any:
-    """Return the value with null for the numbers that JSON cannot hold."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -12,6 +12,7 @@ import typer
 from stochpref.cli.application import app, echo, echo_json, ready_file, wrote
 from stochpref.cli.options import FitFolder, MenusAsInCheck, Spreadsheet, expanding, json_option
 from stochpref.errors import InvalidArgument, counted, shown
+from stochpref.names import ROW_SUFFIXES
 
 if TYPE_CHECKING:
     from stochpref.models.fit import Fit
@@ -27,17 +28,29 @@ def summary(folder: FitFolder, as_json: Annotated[bool, json_option("Print JSON 
       stochpref summary fit/
       stochpref summary fit/ --json
     """  # noqa: D301
+    from stochpref.groups import INDEX, read_groups  # noqa: PLC0415
     from stochpref.models import load_fit  # noqa: PLC0415
 
+    if (folder / INDEX).is_file():
+        fits = read_groups(folder)
+        if as_json:
+            echo_json(fits.as_dict())
+        else:
+            echo(fits)
+        return
     fitted = load_fit(folder)
     print_fit(fitted, -1 if fitted.seed_ is None else fitted.seed_, as_json)
+    if fitted.observations_.notes and not as_json:
+        echo("\nHow the table was read")
+        echo("\n".join(f"  {shown(note)}" for note in fitted.observations_.notes))
 
 
 def print_fit(fitted: Fit, seed: int, as_json: bool) -> None:
     """Print what a fit learned."""
     found = fitted.summary()
     if as_json:
-        echo_json({"model": fitted.name, "seed": seed, **found.as_dict()})
+        notes = list(fitted.observations_.notes)
+        echo_json({"model": fitted.name, "seed": seed, **found.as_dict(), **({"notes": notes} if notes else {})})
     else:
         echo(found)
 
@@ -54,7 +67,7 @@ def predict(
         ),
     ],
     *,
-    out: Annotated[Path | None, typer.Option(help="Write a row per menu and good, .csv.")] = None,
+    out: Annotated[Path | None, typer.Option(help=f"Write a row per menu and good: {', '.join(ROW_SUFFIXES)}.")] = None,
     spreadsheet: Spreadsheet = False,
     level: Annotated[float, typer.Option(help="Of the intervals (heterogeneous).")] = 0.9,
     reading: MenusAsInCheck,
@@ -72,12 +85,17 @@ def predict(
     """  # noqa: D301
     from stochpref.demand import menu_labels, prediction_rows  # noqa: PLC0415
     from stochpref.models import load_fit  # noqa: PLC0415
-    from stochpref.readers.writing import write_rows  # noqa: PLC0415
+    from stochpref.readers.writing import check_rows_suffix, write_rows  # noqa: PLC0415
 
     if spreadsheet and out is None:
         raise InvalidArgument("--spreadsheet is about the file that --out names; name one")
     if out is not None:
-        ready_file(out, suffixes=(".csv",), source=file)
+        ready_file(out, suffixes=ROW_SUFFIXES, sources=[file])
+        check_rows_suffix(out)
+        if spreadsheet and out.suffix.lower() != ".csv":
+            raise InvalidArgument(
+                f"--spreadsheet is about .csv files, which have no types; received {out}; leave it out"
+            )
     fitted = load_fit(folder)
     menus = reading.menus(file, fitted.goods_, needs_budget=fitted.problem_.needs_budget)
     labels, bundles = menu_labels(menus), fitted.predict(menus)

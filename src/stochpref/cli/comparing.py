@@ -41,7 +41,7 @@ def compare(
         raise InvalidArgument(f"compare needs two fits or more; received {len(folders)}")
     if len(set(folders)) < len(folders):
         raise InvalidArgument("compare needs different fits; received one of them twice")
-    data = None if held_out is None else reading.accept(reading.scan(held_out))
+    data = None if held_out is None else reading.accept(reading.scan([held_out]))
     with warnings_to_stderr():
         result = compare_fits({str(folder): load_fit(folder) for folder in folders}, data)
     if as_json:

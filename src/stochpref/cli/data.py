@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 @app.command()
 @expanding
 def check(
-    file: Annotated[
-        Path,
+    files: Annotated[
+        list[Path],
         typer.Argument(
-            help="A .csv, .tsv (or either with .gz), .xlsx, .parquet or Pabulib .pb file; - for standard input.",
-            metavar="FILE",
+            help="A .csv, .tsv (or either with .gz), .xlsx, .parquet or Pabulib .pb file; several, or a folder; "
+            "- for standard input.",
+            metavar="FILE...",
         ),
     ],
     *,
@@ -49,8 +50,10 @@ def check(
       stochpref check baskets.csv --column quantity=x --column price=a --column budget=b
       stochpref check brands.csv --column 'quantity=*' --column price=1 --budget spent
       stochpref check orders.csv --cap 3 --fill-prices store,week
+      stochpref check tasks.csv --column observation=person,task --column good=card
+      stochpref check 2025.csv 2026.csv
     """  # noqa: D301
-    result = reading.scan(file)
+    result = reading.scan(files)
     if as_json:
         echo_json(_as_dict(result))
     else:
@@ -61,7 +64,9 @@ def check(
             way_out = "correct the file"
         elif result.n_bad > result.n_read / 2:  # what is left would be another data set
             way_out = "correct the file, or read it another way, as said above"
-        raise InvalidArgument(f"{file}: {result.n_bad:,} of {result.n_read:,} observations break a rule; {way_out}")
+        raise InvalidArgument(
+            f"{result.source}: {result.n_bad:,} of {result.n_read:,} observations break a rule; {way_out}"
+        )
     if result.bad:
         echo(f"left out {result.n_bad:,} of {result.n_read:,} observations", err=True)
 
@@ -124,7 +129,7 @@ def simulate(
 @app.command(name="split")
 @expanding
 def split_purchases(
-    file: Annotated[Path, typer.Argument(help="Purchases, as `stochpref check` reads them.", metavar="FILE")],
+    files: Annotated[list[Path], typer.Argument(help="Purchases, as `stochpref check` reads them.", metavar="FILE...")],
     out: Annotated[Path, typer.Option(help="File for the purchases to learn from, .csv or .parquet.")],
     held_out: Annotated[Path, typer.Option(help="File for those to hold out.")],
     *,
@@ -143,11 +148,11 @@ def split_purchases(
 
     from stochpref.readers.writing import write_observations  # noqa: PLC0415
 
-    ready_file(out, suffixes=TABLES, source=file)
-    ready_file(held_out, "--held-out", suffixes=TABLES, source=file)
+    ready_file(out, suffixes=TABLES, sources=files)
+    ready_file(held_out, "--held-out", suffixes=TABLES, sources=files)
     if out.resolve() == held_out.resolve():
         raise InvalidArgument(f"--out and --held-out must be two files; received {out} twice")
-    data = reading.accept(reading.scan(file))
+    data = reading.accept(reading.scan(files))
     n_held = round(share * len(data)) if 0.0 < share < 1.0 else 0
     if not 0 < n_held < len(data):
         raise InvalidArgument(
@@ -187,7 +192,7 @@ def _as_text(result: Scan) -> str:
     if result.observations is not None:
         audit = result.observations.audit()
         heading = f"{'The others' if result.bad else result.source}, read as {result.layout}"
-        parts.append(f"{heading}, goods {listed(result.observations.shown_goods, 6)}:\n{notes}{audit}")
+        parts.append(f"{heading}, goods {listed(result.observations.shown_goods, 6)}:\n{audit}")
         if audit.degenerate_rows:
             first = "\n".join(f"    {result.locate(t)}" for t in audit.degenerate_rows[:5])
             parts.append(f"  The first degenerate observations in the file:\n{first}")

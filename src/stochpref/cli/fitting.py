@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stochpref import __version__
-from stochpref.cli.application import app, echo, ready_file, ready_folder, warnings_to_stderr, words_of, wrote
+from stochpref.cli.application import (
+    app,
+    echo,
+    echo_json,
+    ready_file,
+    ready_folder,
+    warnings_to_stderr,
+    words_of,
+    wrote,
+)
 from stochpref.cli.asking import print_fit
 from stochpref.cli.options import (
     AsInCheck,
@@ -28,13 +37,14 @@ from stochpref.cli.options import (
     option_of,
     seed_option,
 )
-from stochpref.errors import InvalidArgument, InvalidObservations, counted
+from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, counted, shown
 from stochpref.loading import load
 from stochpref.names import CENTRES, ENGINES, MODELS, SAMPLERS, SOLVERS, TIES
 
 if TYPE_CHECKING:
     from stochpref.models import CommonUtility
     from stochpref.models.fit import Fit
+    from stochpref.observations import Observations
 
 _CHECKPOINT = "checkpoint.npz"
 
@@ -96,11 +106,11 @@ class Searching:
 @expanding
 def fit(
     context: typer.Context,
-    file: Annotated[
-        Path,
+    files: Annotated[
+        list[Path],
         typer.Argument(
             help="Purchases, as `stochpref check` reads them; or a folder of Parquet files, wide, of any size.",
-            metavar="FILE",
+            metavar="FILE...",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write the fit to.")],
@@ -111,6 +121,10 @@ def fit(
     degenerate: Annotated[str, one_of(TIES, "Observations with exact ties.")] = "refuse",
     seed: Annotated[int, seed_option("fit")] = 0,
     reading: AsInCheck,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Fit each group apart: a column that names it (several: a,b), or `file`.", metavar="COLUMN"),
+    ] = None,
     single_precision: Annotated[
         bool, typer.Option("--single-precision", help="A folder: 32-bit prices, for half the disk space or memory.")
     ] = False,
@@ -127,6 +141,7 @@ def fit(
       stochpref fit purchases.csv --out fit/
       stochpref fit purchases.csv --out fit/ --effective 1000 --max-seconds 600
       stochpref fit purchases/ --out fit/
+      stochpref fit orders.csv --by store --out fits/
       stochpref fit purchases.csv --model common --out fit/ --odd odd.csv
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
     """  # noqa: D301
@@ -139,34 +154,80 @@ def fit(
     if searching.spreadsheet and odd is None:
         raise InvalidArgument("--spreadsheet is about the file that --odd names; name one")
     if odd is not None:
-        ready_file(odd, "--odd", suffixes=(".csv",), source=file)
-    data, locate_fn = _read(file, model, reading, single_precision)
+        ready_file(odd, "--odd", suffixes=(".csv",), sources=files)
+    is_strict = drawing.require_converged or searching.require_optimal
+    settings = {"random_state": seed, "degenerate": degenerate, **own.settings()}
+    if by is not None:
+        if single_precision or odd is not None:
+            raise InvalidArgument(f"{'--odd' if odd else '--single-precision'} is for a single fit; leave out --by")
+        data = reading.accept(reading.scan(files, by))
+        ready_folder(out)
+        sys.exit(_fit_apart(load(MODELS[model])(**settings), data, out, as_json, is_strict=is_strict))
+    data, locate_fn = _read(files, model, reading, single_precision)
     ready_folder(out)
-    estimator = load(MODELS[model])(random_state=seed, degenerate=degenerate, verbose=True, **own.settings())
-    with _located(file, locate_fn):
+    estimator = load(MODELS[model])(verbose=True, **settings)
+    with _located(files, locate_fn):
         fitted = _fit(estimator, data, out / _CHECKPOINT)
         _save(fitted, out, model, seed, words_of(context))
     print_fit(fitted, seed, as_json)
     if odd is not None:
         _write_odd(fitted, odd, searching.spreadsheet)
-    code = _conclude(fitted, drawing.require_converged or searching.require_optimal)
+    code = _conclude(fitted, is_strict)
     if code:
         sys.exit(code)
 
 
-def _read(file: Path, model: str, reading: Reading, single_precision: bool) -> tuple[Any, Callable[[int], str] | None]:
-    """Return the purchases of a file, or of a folder without loading it, and what finds an observation in the file."""
-    if not file.is_dir():
+def _read(
+    files: list[Path], model: str, reading: Reading, single_precision: bool
+) -> tuple[Any, Callable[[int], str] | None]:
+    """Return the purchases of files, or of a folder without loading it, and what finds an observation in a file."""
+    if not _is_stored(files):
         if single_precision:
-            raise InvalidArgument(f"--single-precision is for folders of Parquet files; {file} is not a folder")
-        found = reading.scan(file)
+            raise InvalidArgument(
+                f"--single-precision is for folders of Parquet files; {files[0]} is not a folder of such files alone"
+            )
+        found = reading.scan(files)
         return reading.accept(found), found.locate
     if model == "common":
         raise InvalidArgument(
-            f"{file}: a folder is fitted by --model heterogeneous; --model common compares every two purchases "
+            f"{files[0]}: a folder is fitted by --model heterogeneous; --model common compares every two purchases "
             "and takes one file"
         )
-    return reading.folder(file, single_precision=single_precision), None
+    return reading.folder(files[0], single_precision=single_precision), None
+
+
+def _is_stored(files: list[Path]) -> bool:
+    """Tell whether what is to be read is a folder without any file that must be read at once."""
+    from stochpref.readers.sources import sources_of  # noqa: PLC0415
+
+    if len(files) > 1 or not files[0].is_dir():
+        return False
+    try:
+        return all(Path(name).suffix == ".parquet" for name in sources_of(files[0])[0])
+    except UnreadableData:  # an empty folder: whoever reads it says what is missing
+        return True
+
+
+def _fit_apart(estimator: Any, data: Observations, out: Path, as_json: bool, *, is_strict: bool) -> int:
+    """Fit each group of purchases and return the exit code."""
+    from stochpref.groups import fit_groups  # noqa: PLC0415
+
+    def report(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            echo(f"{done:,} of {total:,} groups", err=True)
+
+    fits = fit_groups(estimator, data, folder=out, report=report)
+    if as_json:
+        echo_json({"model": estimator.name, "seed": estimator.random_state, **fits.as_dict()})
+    else:
+        echo(fits)
+    wrote(out, f"model {estimator.name}, {counted(len(fits.rows), 'group')}, seed {estimator.random_state}")
+    for row in fits.rows:
+        if row.warning:
+            echo(f"warning: {shown(row.group)}: {row.warning}", err=True)
+    if len(fits.failures) == len(fits.rows):
+        raise InvalidArgument(f"no group could be fitted; {next(iter(fits.failures.values()))}")
+    return 3 if is_strict and (fits.failures or any(row.warning for row in fits.rows)) else 0
 
 
 def _fit(estimator: Any, data: Any, checkpoint: Path) -> Any:
@@ -202,15 +263,16 @@ def _conclude(fitted: Fit, is_strict: bool) -> int:
 
 
 @contextmanager
-def _located(file: Path, locate_fn: Callable[[int], str] | None) -> Iterator[None]:
-    """Say of observations that a fit refuses where they are in the file."""
+def _located(files: list[Path], locate_fn: Callable[[int], str] | None) -> Iterator[None]:
+    """Say of observations that a fit refuses where they are in their files."""
     try:
         yield
     except InvalidObservations as error:
         if locate_fn is None or not error.rows:
             raise
         places = ", ".join(locate_fn(t) for t in error.rows[:3])
-        raise InvalidObservations(f"{file}: {error}; in the file: {places}", error.rows) from None
+        source = files[0] if len(files) == 1 else counted(len(files), "file")
+        raise InvalidObservations(f"{source}: {error}; in the file: {places}", error.rows) from None
 
 
 def _write_odd(fitted: CommonUtility, path: Path, spreadsheet: bool) -> None:

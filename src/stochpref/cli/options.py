@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -68,7 +68,9 @@ _Sheet: TypeAlias = Annotated[str | None, typer.Option(help="Of a workbook (.xls
 _Column: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        help="Your name for a column, a prefix in wide data, or a constant; may be repeated.", metavar="OURS=YOURS"
+        help="Your name for a column, or for several that make a key (observation=id,task), a prefix in wide data, "
+        "or a constant; may be repeated.",
+        metavar="OURS=YOURS",
     ),
 ]
 _Problem: TypeAlias = Annotated[
@@ -127,13 +129,14 @@ class Reading:
         list[str] | None, typer.Option(help="Of a .pb file: category, or target, of projects; may be repeated.")
     ] = None
 
-    def scan(self, file: Path) -> Scan:
-        """Return what a file holds, good and bad."""
+    def scan(self, files: Sequence[Path], by: str | None = None) -> Scan:
+        """Return what files hold, good and bad; `by` is what groups them."""
         from stochpref.readers import scan  # noqa: PLC0415
 
         return scan(
-            file,
+            files[0] if len(files) == 1 else files,
             layout=self.layout,
+            by=by,
             fill_prices=self.fill_prices,
             fill_within=self.fill_within,
             sheet=self.sheet,
@@ -146,7 +149,7 @@ class Reading:
     def accept(self, found: Scan) -> Observations:
         """Return the observations of what a file holds, and tell on stderr how they were read."""
         data = found.accept(skip_bad=self.skip_bad)
-        for note in found.notes:
+        for note in data.notes:
             echo(f"note: {note}", err=True)
         return data
 

@@ -22,18 +22,21 @@ def report(
 ) -> None:
     """Write a fit as one page: verdict, data, wants, trust, demand, and a what-if with sliders.
 
-    The page opens in any browser, from disk and without a network: send it, print it, keep it.
+    The page opens in any browser, from disk and without a network: send it, print it, keep it. Of groups that were
+    fitted apart (`fit --by`) it shows the one that is chosen.
 
     \b
     Examples:
       stochpref report fit/
       stochpref report fit/ --out report.html --title "Dairy, spring 2026"
     """  # noqa: D301
+    from stochpref.groups import INDEX, load_groups  # noqa: PLC0415
     from stochpref.models import load_fit  # noqa: PLC0415
     from stochpref.report import write_report  # noqa: PLC0415
 
     ready_file(out, suffixes=(".html", ".htm"))
-    path = write_report(load_fit(folder), out, title=title)
+    found = load_groups(folder) if (folder / INDEX).is_file() else load_fit(folder)
+    path = write_report(found, out, title=title)
     size = path.stat().st_size
     if as_json:
         echo_json({"path": str(path), "bytes": size})

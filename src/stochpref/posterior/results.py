@@ -45,7 +45,7 @@ def as_tree(
 
 def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
     """Return groups observed_data and constant_data, from which `observations_of` makes the observations again."""
-    for argument in ("goods", "customers", "labels", "titles"):
+    for argument in ("goods", "customers", "labels", "titles", "groups"):
         check_text(getattr(observations, argument) or (), argument)  # or pandas says it in words of its own
     per_row = ("observation", "good")
     rows: dict[str, Any] = {
@@ -58,6 +58,8 @@ def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
         rows["label"] = ("observation", np.array(observations.labels, dtype=object))
     if observations.titles is not None:
         rows["title"] = ("good", np.array(observations.titles, dtype=object))
+    if observations.groups is not None:
+        rows["group"] = ("observation", np.array(observations.groups, dtype=object))
     constant: dict[str, Any] = {
         "prices": (per_row, observations.prices),
         "budgets": ("observation", observations.budgets),
@@ -74,6 +76,7 @@ def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
         )
     attributes = {"problem": json.dumps(header)} if header else {}
     attributes |= {"nonempty": "yes"} if observations.nonempty else {}
+    attributes |= {"notes": json.dumps(observations.notes)} if observations.notes else {}
     return {
         "observed_data": xr.Dataset({"bundles": (per_row, observations.bundles)}, coords=rows),
         "constant_data": xr.Dataset(constant, coords=rows, attrs=attributes),
@@ -107,6 +110,8 @@ def observations_of(tree: xr.DataTree) -> Observations:
         features=marked("feature"),
         titles=names("title"),
         nonempty="nonempty" in constant.attrs,
+        groups=names("group"),
+        notes=json.loads(constant.attrs.get("notes", "[]")),
     )
 
 

@@ -10,11 +10,11 @@ exceptions come out.
 """
 
 from stochpref.readers.folders import StoredObservations as StoredObservations
-from stochpref.readers.scanning import BadRow as BadRow
-from stochpref.readers.scanning import Scan as Scan
 from stochpref.readers.scanning import read_menus as read_menus
 from stochpref.readers.scanning import read_observations as read_observations
 from stochpref.readers.scanning import read_orders as read_orders
 from stochpref.readers.scanning import scan as scan
+from stochpref.readers.scans import BadRow as BadRow
+from stochpref.readers.scans import Scan as Scan
 from stochpref.readers.writing import write_menus as write_menus
 from stochpref.readers.writing import write_observations as write_observations

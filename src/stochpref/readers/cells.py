@@ -8,6 +8,7 @@ Missing cells (empty, NA, NaN, null, none) become NaN in a column of numbers and
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -38,10 +39,12 @@ class Labels(NamedTuple):
 
     codes : (N,) index of each row's label, -1 where it is missing.
     names : the different labels, in order of first appearance.
+    spaced : labels as they are written that differ from what is meant, by spaces around them.
     """
 
     codes: NDArray[np.int64]
     names: tuple[str, ...]
+    spaced: tuple[str, ...] = ()
 
 
 def to_numbers(column: Any, name: str, decimal: str = ".") -> Numbers:
@@ -74,21 +77,58 @@ def to_numbers(column: Any, name: str, decimal: str = ".") -> Numbers:
         return _located(column, present, decimal)
 
 
-def to_labels(column: Any, name: str) -> Labels:
-    """Return a column as codes and names; an empty cell has no label."""
+def to_labels(column: Any, name: str, clean: Callable[[str], str] = str) -> Labels:
+    """Return a column as codes and names; an empty cell has no label.
+
+    Parameters
+    ----------
+    clean : label as it is written -> as it is meant, without the spaces around it, say.
+    """
     column = _plain(column)
     try:
         encoded = pc.cast(column, pa.string()).dictionary_encode()
     except pa.ArrowException:
         raise UnreadableData(f"column {name!r} must hold labels; it holds {column.type}; convert it first") from None
     codes = np.array(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    names = encoded.dictionary.to_pylist()
-    if "" in names:
-        empty = names.index("")
-        codes[codes == empty] = -1
-        codes[codes > empty] -= 1
-        del names[empty]
-    return Labels(codes, tuple(names))
+    written = encoded.dictionary.to_pylist()
+    place: dict[str, int] = {}
+    meant = [clean(label) for label in written]
+    where = [place.setdefault(label, len(place)) if label else -1 for label in meant]
+    if len(place) < len(written):
+        codes = np.array([*where, -1], np.int64)[codes]  # code -1 picks the last
+    return Labels(
+        codes, tuple(place), tuple(old for old, new in zip(written, meant, strict=True) if new not in ("", old))
+    )
+
+
+def combine_labels(columns: Sequence[Labels]) -> Labels:
+    """Return the combinations of labels that occur in several columns, each with its parts between commas.
+
+    A part that holds a comma or a quote is quoted, as in CSV, so that different combinations have different names. A
+    combination with a part missing is missing.
+    """
+    first, *others = columns
+    codes, is_missing = first.codes, first.codes < 0
+    for column in others:
+        is_missing = is_missing | (column.codes < 0)
+        joint = codes * (len(column.names) + 1) + column.codes
+        codes = np.unique(joint, return_inverse=True)[1]  # numbers from 0, so that the next product cannot overflow
+    rows = np.flatnonzero(~is_missing)
+    _, at, found = np.unique(codes[rows], return_index=True, return_inverse=True)
+    order = np.argsort(at)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    combined = np.full(len(codes), -1, np.int64)
+    combined[rows] = rank[found]
+    names = tuple(
+        ",".join(_quoted(column.names[column.codes[row]]) for column in columns) for row in rows[at[order]].tolist()
+    )
+    return Labels(combined, names, tuple(label for column in columns for label in column.spaced))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace('"', '""')
+    return f'"{escaped}"' if "," in text or '"' in text else text
 
 
 def parse_number(text: str) -> float | None:

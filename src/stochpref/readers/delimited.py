@@ -13,6 +13,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -42,6 +43,15 @@ def table_of_text(data: bytes, source: str, separator: str | None = None) -> Tab
     """
     text, notes = decode_any(data, source)
     separator = separator or _find_separator(text[:_LONGEST_HEADER])
+
+    @cache
+    def quoted() -> set[str]:
+        found = (name.replace('""', '"') for name in re.findall(r'"([^"]*(?:""[^"]*)*)"', text))
+        return {name for name in found if name != name.strip()}
+
+    def is_quoted(name: str) -> bool:
+        return name in quoted()
+
     decimal = _find_decimal(text, separator)
     try:
         _, header = next(_records(text[:_LONGEST_HEADER], separator), (0, []))
@@ -50,7 +60,8 @@ def table_of_text(data: bytes, source: str, separator: str | None = None) -> Tab
         names = tuple(name.lstrip() for name in header)  # 'a, b' is how people type
         parsed = _parse_fast(text.encode() if notes else data.removeprefix(_BYTE_ORDER_MARK), header, separator)
         if parsed is None:
-            return replace(_parse_slowly(text, source, names, separator), decimal=decimal, notes=notes)
+            slow = _parse_slowly(text, source, names, separator)
+            return replace(slow, decimal=decimal, notes=notes, is_meant=is_quoted)
     except csv.Error as error:
         raise UnreadableData(f"{source}: is not delimited text: {error}; export it as CSV") from None
 
@@ -58,7 +69,10 @@ def table_of_text(data: bytes, source: str, separator: str | None = None) -> Tab
         lines = np.array([line for line, _ in _records(text, separator)][1:], dtype=np.int64)
         return lines if len(lines) == parsed.num_rows else np.arange(parsed.num_rows) + 2
 
-    return Table(source, names, parsed.num_rows, parsed.column, row_numbers, _COUNTING, decimal=decimal, notes=notes)
+    return Table(
+        source, names, parsed.num_rows, parsed.column, row_numbers, _COUNTING,
+        decimal=decimal, notes=notes, is_meant=is_quoted,
+    )  # fmt: skip
 
 
 _COUNTING: Final = "the header is row 1"

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_text
-from stochpref.errors import InvalidArgument, UnreadableData
+from stochpref.errors import InvalidArgument, UnreadableData, counted
 from stochpref.problems import Problem
-from stochpref.readers.cells import Labels, to_labels, to_numbers
-from stochpref.readers.mapping import Place
+from stochpref.readers.cells import Labels, combine_labels, to_labels, to_numbers
+from stochpref.readers.mapping import Place, called, group_columns
 from stochpref.readers.tables import Table
 
 Array: TypeAlias = NDArray[np.float64]
@@ -34,12 +34,13 @@ _ROUNDING: Final = 0.01  # of the budget: what rounded prices and quantities may
 class Wishes:
     """How the user wants a source read.
 
-    columns : role -> column, prefix or constant.
+    columns : role -> column, prefix or constant, or the columns of a key.
     budget : "stated", "spent" to compute it from prices and quantities, or "rounded" to do so where the two are near.
     caps : a number, or one per good; a column of caps goes before it.
     has_quantities : False for menus.
     fill_prices : keys of the orders from which prices of goods not bought are taken; None for store and week.
     sheet : of a workbook.
+    by : the columns that say together which group an observation belongs to; none for no groups.
     fill_within : days that such a price may be away where nobody bought the good in all of the keys.
     problem : what customers solve; None for menus, which leave it open.
     needs_budget : a budget is part of what is asked.
@@ -53,6 +54,7 @@ class Wishes:
     fill_prices: tuple[str, ...] | None = None
     fill_within: float = 28.0
     sheet: str | None = None
+    by: tuple[str, ...] = ()
     problem: Problem | None = None
     needs_budget: bool = True
     features: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ class Draft:
     problem, needs_budget : as in `Wishes`.
     goods : n names. customers : T labels or None.
     labels : T names of observations; empty where the row number says it all.
+    groups : T labels of groups or None.
     rows : (T, n) index of the table row that holds a pair, -1 where none does.
     flaws : what could not be read.
     layout : "long", "wide", "orders" or "pabulib".
@@ -114,6 +117,7 @@ class Draft:
     notes: tuple[str, ...] = ()
     titles: tuple[str, ...] | None = None
     features: Mapping[str, Array] = field(default_factory=dict)
+    groups: tuple[str, ...] | None = None
 
 
 class CellReader:
@@ -126,6 +130,7 @@ class CellReader:
         self.table = table
         self.spoils: Indices = np.arange(table.n_rows)
         self._flaws: list[Flaw] = []
+        self._spaced: dict[str, None] = {}
 
     @property
     def flaws(self) -> tuple[Flaw, ...]:
@@ -140,19 +145,33 @@ class CellReader:
 
     def numbers(self, place: Place) -> Array:
         """Return a column, or a constant for every row, as (n_rows,) numbers; cells that are not numbers are NaN."""
-        if not isinstance(place, str):
+        if isinstance(place, float):
             return np.full(self.table.n_rows, place)
-        numbers = to_numbers(self.table.column(place), place, self.table.decimal)
+        name = str(place)
+        numbers = to_numbers(self.table.column(name), name, self.table.decimal)
         for row, text in zip(numbers.bad_rows, numbers.bad_texts, strict=True):
             remedy = "give a number; leave the cell empty if there is none"
             if "," in text:
                 remedy = "write decimals with a point, and thousands without a mark"
-            self._note(row, f"column {place!r} must hold numbers", repr(_shortened(text)), remedy)
+            self._note(row, f"column {name!r} must hold numbers", repr(_shortened(text)), remedy)
         return numbers.values
 
-    def labels(self, name: Place) -> Labels:
-        """Return a column of labels."""
-        return to_labels(self.table.column(str(name)), str(name))
+    def labels(self, place: Place) -> Labels:
+        """Return a column of labels, or what several of them say together."""
+        names = place if isinstance(place, tuple) else (str(place),)
+        columns = [to_labels(self.table.column(name), name, self.table.without_spaces) for name in names]
+        found = columns[0] if len(columns) == 1 else combine_labels(columns)
+        self._spaced |= dict.fromkeys(found.spaced)
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the cells, in words."""
+        if not self._spaced:
+            return ()
+        return (
+            f"names: spaces around {counted(len(self._spaced), 'name')} left out, {next(iter(self._spaced))!r} say",
+        )
 
     def note(self, rows: Indices, rule: str, received: Callable[[int], str], remedy: str) -> None:
         """Note a flaw for some rows, but not where a cell has been found wrong already: that explains it."""
@@ -163,6 +182,18 @@ class CellReader:
 
     def _note(self, row: int, rule: str, received: str, remedy: str) -> None:
         self._flaws.append(Flaw(int(self.spoils[row]), row, rule, received, remedy))
+
+
+def label_groups(reader: CellReader, wishes: Wishes) -> Labels | None:
+    """Return which group every row belongs to, None where there are no groups; rows that have none are flaws."""
+    if not wishes.by:
+        return None
+    place = group_columns(reader.table, wishes.columns, wishes.by)
+    labels = reader.labels(place)
+    unnamed = np.flatnonzero(labels.codes < 0)
+    rule = f"column {called(place)} must name the group of every row"
+    reader.note(unnamed, rule, lambda _: "an empty cell", "fill it in, or remove the row")
+    return labels
 
 
 def finish_draft(
@@ -180,6 +211,7 @@ def finish_draft(
     flaws: tuple[Flaw, ...],
     layout: str,
     notes: tuple[str, ...] = (),
+    groups: tuple[str, ...] | None = None,
 ) -> Draft:
     """Fill in what follows from the rest: caps not stated, nothing bought of what is not on offer, money spent."""
     check_text(goods, "goods")
@@ -213,6 +245,7 @@ def finish_draft(
         row_numbers=table.row_numbers,
         counting=table.counting,
         notes=(*table.notes, *notes),
+        groups=groups,
     )
 
 

@@ -23,7 +23,7 @@ from stochpref.observations import Observations
 from stochpref.problems import FITTED, Problem, as_problem, check_handled
 from stochpref.readers.cells import to_numbers
 from stochpref.readers.drafts import Wishes
-from stochpref.readers.mapping import find_layout, resolve_constants
+from stochpref.readers.mapping import Columns, find_layout, resolve_places
 from stochpref.readers.scanning import make_wishes, scan_draft
 from stochpref.readers.tables import Table, first_line
 from stochpref.readers.wide import draft_wide, find_wide_columns
@@ -86,7 +86,7 @@ class StoredObservations:
         self,
         folder: str | Path,
         *,
-        columns: Mapping[str, str | float] | None = None,
+        columns: Columns | None = None,
         budget: str = "stated",
         caps: ArrayLike = 1.0,
         skip_bad: bool = False,
@@ -221,7 +221,7 @@ def _goods_of(table: Table, wishes: Wishes) -> tuple[str, ...]:
 
 
 def _resolved(table: Table, wishes: Wishes) -> Wishes:
-    return replace(wishes, columns=resolve_constants(wishes.columns, table))
+    return replace(wishes, columns=resolve_places(wishes.columns, table))
 
 
 def _difference(found: tuple[str, ...], wanted: tuple[str, ...]) -> str:

@@ -24,9 +24,10 @@ from stochpref.readers.drafts import (
     Wishes,
     check_shape,
     finish_draft,
+    label_groups,
     names_of,
 )
-from stochpref.readers.mapping import Place, find_column, need_column
+from stochpref.readers.mapping import Place, called, find_column, need_column
 from stochpref.readers.tables import Table
 
 
@@ -35,9 +36,12 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
     places = _find_places(table, wishes)
     reader = CellReader(table)
     observation = label_observations(reader, places["observation"])
-    good = reader.labels(str(places["good"]))
+    assert places["good"] is not None
+    good = reader.labels(places["good"])
     unnamed = np.flatnonzero(good.codes < 0)
-    reader.note(unnamed, f"column {places['good']!r} must name a good", lambda _: "an empty cell", "name the good")
+    reader.note(
+        unnamed, f"column {called(places['good'])} must name a good", lambda _: "an empty cell", "name the good"
+    )
     shape = check_shape(table.source, len(observation.names), len(good.names))
     rows = _pair_rows(reader, observation.codes, good.codes, shape)
 
@@ -56,10 +60,12 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
         caps=caps,
         goods=good.names,
         customers=agree_on_customers(reader, observation, places["customer"]),
+        groups=agree_on_groups(reader, observation, wishes),
         labels=observation.names,
         rows=rows,
         flaws=reader.flaws,
         layout="long",
+        notes=reader.notes,
     )
 
 
@@ -82,7 +88,7 @@ def label_observations(reader: CellReader, column: Place | None) -> Labels:
         # Such a row might belong to any observation, so leaving it out would change one in silence.
         short = " (rows of the wrong length among them)" if set(unnamed.tolist()) & set(table.ragged) else ""
         raise UnreadableData(
-            f"{table.source}: column {column!r} must name the observation of every row; it is empty in "
+            f"{table.source}: column {called(column)} must name the observation of every row; it is empty in "
             f"{describe_rows(table.row_numbers()[unnamed].tolist())}{short}, where {table.counting}; "
             "fill it in or remove the row"
         )
@@ -120,6 +126,15 @@ def agree_on_customers(reader: CellReader, observation: Labels, place: Place | N
         return None
     labels = reader.labels(place)
     codes = _agree(reader, observation, labels.codes, "customer", lambda code: repr((*labels.names, "")[int(code)]))
+    return names_of(labels, codes)
+
+
+def agree_on_groups(reader: CellReader, observation: Labels, wishes: Wishes) -> tuple[str, ...] | None:
+    """Return the group of each observation; rows that have none or disagree are flaws."""
+    labels = label_groups(reader, wishes)
+    if labels is None:
+        return None
+    codes = _agree(reader, observation, labels.codes, "group", lambda code: repr((*labels.names, "")[int(code)]))
     return names_of(labels, codes)
 
 

@@ -17,12 +17,14 @@ from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.readers.cells import parse_number
 from stochpref.readers.tables import Table
 
-Place: TypeAlias = str | float  # a column, or a constant for every row
+Place: TypeAlias = str | float | tuple[str, ...]  # a column, a constant for every row, or the columns of a key
+Columns: TypeAlias = Mapping[str, str | float | Sequence[str]]  # what users say: our name -> their place
 
 ROLES: Final = (
     "observation", "good", "price", "quantity", "budget", "customer", "cap", "date", "store", "discount", "total",
 )  # fmt: skip
 NUMERIC_ROLES: Final = ("price", "quantity", "budget", "cap", "discount", "total")
+KEY_ROLES: Final = ("observation", "good", "customer", "store")  # may be told by several columns together
 EVERY_OTHER: Final = ("*", "")  # a prefix that matches every column not otherwise used
 
 _ADVICE: Final = {
@@ -53,7 +55,7 @@ _OF_ORDERS: Final = ("date", "store", "discount", "total")  # columns that table
 
 
 def check_columns(columns: Mapping[str, object] | None) -> dict[str, Place]:
-    """Return what the user says about columns: role -> column, prefix or constant."""
+    """Return what the user says about columns: role -> column, prefix or constant, or the columns of a key."""
     if columns is None:
         return {}
     if not isinstance(columns, Mapping):
@@ -61,6 +63,9 @@ def check_columns(columns: Mapping[str, object] | None) -> dict[str, Place]:
     checked: dict[str, Place] = {}
     for role, place in columns.items():
         check_choice(role, "a name in columns", ROLES)
+        if isinstance(place, list | tuple):
+            checked[role] = _check_key(role, place)
+            continue
         is_constant = isinstance(place, int | float) and not isinstance(place, bool)
         if is_constant and role not in NUMERIC_ROLES:
             raise InvalidArgument(f"columns[{role!r}] must name a column; received the constant {place!r}")
@@ -70,15 +75,37 @@ def check_columns(columns: Mapping[str, object] | None) -> dict[str, Place]:
     return checked
 
 
-def resolve_constants(given: Mapping[str, Place], table: Table) -> dict[str, Place]:
-    """Return the wishes with texts such as '1.0' turned into constants, unless a column has that name."""
+def _check_key(role: str, columns: Sequence[object]) -> tuple[str, ...]:
+    """Return the columns that say together which observation, good, customer or store a row is about."""
+    if role not in KEY_ROLES:
+        raise InvalidArgument(
+            f"columns[{role!r}] must be one column; received {len(columns)}; several say together what is a key: "
+            f"{', '.join(KEY_ROLES)}"
+        )
+    if not columns or not all(isinstance(name, str) for name in columns):
+        raise InvalidArgument(f"columns[{role!r}] must hold names of columns, one or more; received {columns!r}")
+    return tuple(str(name) for name in columns)
+
+
+def resolve_places(given: Mapping[str, Place], table: Table) -> dict[str, Place]:
+    """Return the wishes with texts that no column has for a name as what they spell: '1.0' a constant, 'a,b' a key."""
     resolved = dict(given)
+    for role in KEY_ROLES:
+        place = resolved.get(role)
+        if isinstance(place, str) and len(parts := key_parts(table, place)) > 1:
+            resolved[role] = parts
     for role in NUMERIC_ROLES:
         place = resolved.get(role)
         if isinstance(place, str) and same_name(table.names, place) is None:
             number = parse_number(place)
             resolved[role] = place if number is None else number
     return resolved
+
+
+def key_parts(table: Table, text: str) -> tuple[str, ...]:
+    """Return the columns that a text names between commas; the text itself where it names one, or parts are empty."""
+    parts = tuple(part.strip() for part in text.split(","))
+    return (text,) if same_name(table.names, text) is not None or not all(parts) else parts
 
 
 def find_layout(table: Table, given: Mapping[str, Place], layout: str, *, may_be_orders: bool = False) -> str:
@@ -110,7 +137,7 @@ def order_columns(table: Table, given: Mapping[str, Place]) -> dict[str, str]:
 
     Roles that the user has mapped are left out, and so are columns that play one of those.
     """
-    taken = {place for place in given.values() if isinstance(place, str)}
+    taken = {name for place in given.values() for name in columns_of(place)}
     ours = {role: same_name(table.names, role) for role in ROLES if role not in given}
     found = {role: name for role, name in ours.items() if name is not None}
     free = [name for name in table.names if name not in taken and name not in found.values()]
@@ -143,12 +170,38 @@ def find_column(table: Table, given: Mapping[str, Place], role: str) -> Place | 
     UnreadableData : the user named a column that is not there.
     """
     place = given.get(role, role)
-    if not isinstance(place, str):
+    if isinstance(place, float):
         return place
-    column = same_name(table.names, place)
-    if column is None and role in given:
-        raise UnreadableData(missing_column(table, role, place))
-    return column
+    columns = [same_name(table.names, name) for name in columns_of(place)]
+    for name, column in zip(columns_of(place), columns, strict=True):
+        if column is None and role in given:
+            raise UnreadableData(missing_column(table, role, name))
+    return tuple(column for column in columns if column is not None) if isinstance(place, tuple) else columns[0]
+
+
+def called(place: Place | None) -> str:
+    """Return the name of a column, or those of a key, for messages."""
+    return " and ".join(map(repr, columns_of(place)))
+
+
+def group_columns(table: Table, given: Mapping[str, Place], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that say which group a row belongs to, named as they are or by their roles."""
+    found: list[str] = []
+    for name in (part for text in names for part in key_parts(table, text)):
+        places = (name,) if same_name(table.names, name) is not None else columns_of(given.get(name))
+        columns = [same_name(table.names, place) for place in places]
+        if not columns or None in columns:
+            raise UnreadableData(
+                f"{table.source}: no column {name!r} to group by{nearest(name, table.names)}; "
+                f"{_list_columns(table.names)}; name one of them, or 'file' for a group a file"
+            )
+        found += [column for column in columns if column is not None]
+    return tuple(found)
+
+
+def columns_of(place: Place | None) -> tuple[str, ...]:
+    """Return the columns of a place: none of a constant, several of a key."""
+    return place if isinstance(place, tuple) else (place,) if isinstance(place, str) else ()
 
 
 def same_name(names: Sequence[str], name: str) -> str | None:

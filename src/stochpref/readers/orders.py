@@ -20,7 +20,13 @@ from stochpref.errors import InvalidArgument, UnreadableData, counted
 from stochpref.readers.cells import Labels
 from stochpref.readers.dates import PERIODS, Days, period, to_days
 from stochpref.readers.drafts import Array, CellReader, Draft, Indices, Wishes, check_shape, finish_draft
-from stochpref.readers.long import agree_on_budgets, agree_on_customers, first_rows, label_observations
+from stochpref.readers.long import (
+    agree_on_budgets,
+    agree_on_customers,
+    agree_on_groups,
+    first_rows,
+    label_observations,
+)
 from stochpref.readers.mapping import Place, find_column, missing_column, need_column, order_columns
 from stochpref.readers.price_filling import Filled, fill_prices, plan_levels
 from stochpref.readers.tables import Table
@@ -52,7 +58,7 @@ def draft_orders(table: Table, wishes: Wishes) -> Draft:
     wishes = replace(wishes, columns=guessed | dict(wishes.columns))
     reader = CellReader(table)
     observation = label_observations(reader, need_column(table, wishes.columns, "observation"))
-    good = reader.labels(str(need_column(table, wishes.columns, "good")))
+    good = reader.labels(need_column(table, wishes.columns, "good"))
     unnamed = np.flatnonzero(good.codes < 0)
     reader.note(unnamed, "a line must name a good", lambda _: "an empty cell", "name the good or remove the line")
     shape = check_shape(table.source, len(observation.names), len(good.names))
@@ -73,11 +79,12 @@ def draft_orders(table: Table, wishes: Wishes) -> Draft:
         caps=np.full(shape, np.nan),
         goods=good.names,
         customers=agree_on_customers(reader, observation, customer),
+        groups=agree_on_groups(reader, observation, wishes),
         labels=observation.names,
         rows=np.where(lines.rows >= 0, lines.rows, first[:, None]),
         flaws=reader.flaws,
         layout="orders",
-        notes=tuple(notes),
+        notes=(*reader.notes, *notes),
     )
 
 

@@ -4,101 +4,36 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_choice, nearest
-from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, shown
+from stochpref.errors import InvalidArgument
 from stochpref.names import BUDGETS, LAYOUTS
 from stochpref.observations import Menus, Observations
 from stochpref.problems import Problem, as_problem
 from stochpref.problems.divisible import Divisible
 from stochpref.problems.faults import find_faults
 from stochpref.readers.drafts import Draft, Wishes
-from stochpref.readers.mapping import check_columns
-from stochpref.readers.sources import draft_of
-from stochpref.rows import assemble
-
-logger = logging.getLogger("stochpref")
-
-
-class BadRow(NamedTuple):
-    """A row that breaks a rule.
-
-    row : its number in the file or data frame.
-    observation : the label of the observation it spoils, empty if it has none.
-    rule, received, remedy : what must hold, what was found, what to do.
-    position : position of the observation, counted from 0 in order of appearance.
-    is_readable : False if a cell could not even be read.
-    """
-
-    row: int
-    observation: str
-    rule: str
-    received: str
-    remedy: str
-    position: int
-    is_readable: bool
-
-    def __str__(self) -> str:
-        return f"{_describe_row(self.row, self.observation)}: {self.received}"
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """What a source holds.
-
-    source : how messages call it.
-    observations : those that break no rule, None if there are none.
-    n_read : number of observations in the source, good or bad.
-    bad : the rows that break a rule, in order; one observation may have several.
-    layout : "long", "wide", "orders" or "pabulib".
-    notes : what was done to arrive at the numbers, in words: lines added up, prices filled in.
-    counting : how rows are numbered, in words.
-    locate : position among the observations kept -> "row 7 (observation 3)"; costs a second pass over a text file.
-    """
-
-    source: str
-    observations: Observations | None
-    n_read: int
-    bad: tuple[BadRow, ...]
-    layout: str
-    counting: str
-    locate: Callable[[int], str]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def n_bad(self) -> int:
-        """Number of observations that break a rule."""
-        return len({row.position for row in self.bad})
-
-    def accept(self, *, skip_bad: bool = False) -> Observations:
-        """Return the observations, refusing bad ones unless they are to be left out, which is logged."""
-        if self.observations is None or (self.bad and not skip_bad):
-            remedy = "correct them or leave them out: skip_bad (--skip-bad)"
-            _refuse(self.source, self.bad, self.describe_bad(), remedy)
-        if self.bad:
-            logger.warning("%s: left out: %s", shown(self.source), self.describe_bad())
-        return self.observations
-
-    def describe_bad(self, limit: int = 3) -> str:
-        """Return the broken rules as text, each with its first rows and the remedy."""
-        return _describe_bad(self.bad, self.n_bad, self.n_read, self.counting, limit)
+from stochpref.readers.mapping import Columns, check_columns
+from stochpref.readers.scans import BY_FILE, BadRow, Scan, described_bad, described_row, join_scans, one_group, refuse
+from stochpref.readers.sources import draft_of, sources_of
+from stochpref.rows import assemble, changed
 
 
 def read_observations(
     source: Any,
     *,
     layout: str = "auto",
-    columns: Mapping[str, str | float] | None = None,
+    columns: Columns | None = None,
     budget: str = "stated",
     caps: ArrayLike = 1.0,
     skip_bad: bool = False,
+    by: str | Iterable[str] | None = None,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
@@ -106,22 +41,26 @@ def read_observations(
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
 ) -> Observations:
-    """Return the observations of a file or data frame.
+    """Return the observations of a file or data frame, or of several.
 
     Parameters
     ----------
-    source : a path (.csv, .tsv, either with .gz, .parquet, Pabulib .pb) or a data frame (pandas, polars, Arrow, ...).
+    source : a path (.csv, .tsv, either with .gz, .parquet, .xlsx, Pabulib .pb), a data frame (pandas, polars, Arrow,
+        ...), or several: a list of these, or a folder of such files. Each is read by itself, labels say which file they
+        are from, and a good that a file does not name was not on offer there.
     layout : "long", one row per observation and good: ``observation, good, price, quantity, budget``, and if there are
         any ``customer, cap``; "wide", one row per observation: ``price_<good>, quantity_<good>, budget``, and if there
         are any ``observation, customer, cap_<good>``; "orders", see `read_orders`; or "auto": orders if the table has
         dates, stores, discounts or line totals and no budgets, else long if there is a column of goods.
     columns : our name -> your column, your prefix in wide data, or a constant: ``{"quantity": "x", "price": 1.0}``. The
         good follows a prefix after an underscore or as a number (``x_milk``, ``x1``); the prefix ``"*"`` takes every
-        column not otherwise used.
+        column not otherwise used. Several columns may say together which observation, good, customer or store a row is
+        about: ``{"observation": ["id", "task"]}``, or ``"id,task"``.
     budget : "stated" in the data; "spent": what the bundle cost, for whole items that leave small change; or "rounded":
         stated, but spent where the two differ by 1 % at most, for rounded figures.
     caps : largest quantities: a number or one per good; a column of caps goes before it.
     skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
+    by : what groups observations, for `fit_groups`: a column, or several, of your names or ours; "file" for the file.
     fill_prices, fill_within : as in `read_orders`.
     sheet : of a workbook, by name; None for the only one, or the first.
     problem : what customers solve, by name or as an object of `stochpref.problems`. Budgets are not read for one that
@@ -146,6 +85,7 @@ def read_observations(
         columns=columns,
         budget=budget,
         caps=caps,
+        by=by,
         fill_prices=fill_prices,
         fill_within=fill_within,
         sheet=sheet,
@@ -159,10 +99,11 @@ def read_observations(
 def read_orders(
     source: Any,
     *,
-    columns: Mapping[str, str | float] | None = None,
+    columns: Columns | None = None,
     budget: str = "stated",
     caps: ArrayLike = 1.0,
     skip_bad: bool = False,
+    by: str | Iterable[str] | None = None,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
@@ -180,9 +121,9 @@ def read_orders(
         ``quantity`` (1 if there is none), ``price`` (of a unit) or ``total`` (of the line), and if there are any
         ``discount`` (money off the line), ``date``, ``store``, ``customer``, ``budget``. Common other names, such as
         ``order_id`` or ``sku``, are understood where only one column has such a name.
-    columns : our name -> your column, or a constant.
+    columns : our name -> your column, or a constant, or several columns for a key, as in `read_observations`.
     budget : as in `read_observations`; where no budget is stated, what the order came to.
-    caps, skip_bad, sheet, problem, units : as in `read_observations`.
+    caps, skip_bad, by, sheet, problem, units : as in `read_observations`.
     fill_prices : what an order shares with those that its missing prices are taken from: columns, and day, week, month
         or year of the date, the most telling first, such as "store,week". The order nearest in time counts. Where none
         that shares all of them bought the good, the last is left out, then the one before. None for those of store and
@@ -196,6 +137,7 @@ def read_orders(
         columns=columns,
         budget=budget,
         caps=caps,
+        by=by,
         fill_prices=fill_prices,
         fill_within=fill_within,
         sheet=sheet,
@@ -209,9 +151,10 @@ def scan(
     source: Any,
     *,
     layout: str = "auto",
-    columns: Mapping[str, str | float] | None = None,
+    columns: Columns | None = None,
     budget: str = "stated",
     caps: ArrayLike = 1.0,
+    by: str | Iterable[str] | None = None,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
@@ -220,12 +163,22 @@ def scan(
     features: Iterable[str] = (),
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
-    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem, units, features)
-    return scan_draft(draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes))
+    check_choice(layout, "layout", LAYOUTS)
+    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem, units, features, by)
+    sources, notes = sources_of(source)
+    scans = [scan_draft(draft_of(one, layout, wishes)) for one in sources.values()]
+    by_file = by == BY_FILE
+    whole = scans[0] if len(scans) == 1 else join_scans(tuple(sources), scans, by_file=by_file)
+    if whole.observations is None:
+        return whole
+    observations = changed(whole.observations, notes=(*notes, *whole.observations.notes))
+    if len(scans) == 1 and by_file:
+        observations = one_group(observations, next(iter(sources)))
+    return replace(whole, observations=observations, notes=(*notes, *whole.notes))
 
 
 def make_wishes(
-    columns: Mapping[str, str | float] | None,
+    columns: Columns | None,
     budget: str,
     caps: ArrayLike,
     fill_prices: str | Iterable[str] | None = None,
@@ -234,8 +187,13 @@ def make_wishes(
     problem: str | Problem = "divisible",
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
+    by: str | Iterable[str] | None = None,
 ) -> Wishes:
     """Return how observations are to be read, checked; parameters as `read_observations`."""
+    groups = (by,) if isinstance(by, str) else by
+    is_named = isinstance(groups, tuple | list) and groups and all(isinstance(name, str) and name for name in groups)
+    if by is not None and not is_named:
+        raise InvalidArgument(f"by must name a column, several, or be {BY_FILE!r}; received {by!r}")
     if not (isinstance(fill_within, int | float) and fill_within >= 0):
         raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
     solved = as_problem(problem)
@@ -263,6 +221,7 @@ def make_wishes(
         problem=solved,
         needs_budget=solved.needs_budget,
         features=tuple(str(name) for name in features),
+        by=() if by in (None, BY_FILE) else tuple(groups or ()),
     )
 
 
@@ -273,7 +232,7 @@ def scan_draft(draft: Draft) -> Scan:
 
     def locate(position: int) -> str:
         t = kept[position]
-        return _describe_row(int(draft.row_numbers()[_first_rows(draft)[t]]), draft.labels[t])
+        return described_row(int(draft.row_numbers()[_first_rows(draft)[t]]), draft.labels[t])
 
     return Scan(
         source=draft.source,
@@ -291,7 +250,7 @@ def read_menus(
     source: Any,
     *,
     layout: str = "auto",
-    columns: Mapping[str, str | float] | None = None,
+    columns: Columns | None = None,
     caps: ArrayLike = 1.0,
     goods: Iterable[str] | None = None,
     sheet: str | None = None,
@@ -317,7 +276,7 @@ def read_menus(
     bad = _find_bad(draft)
     if bad:
         n_bad = len({row.position for row in bad})
-        _refuse(draft.source, bad, _describe_bad(bad, n_bad, len(draft.budgets), draft.counting, 3), "correct them")
+        refuse(draft.source, bad, described_bad(bad, n_bad, len(draft.budgets), draft.counting, 3), "correct them")
     menus = assemble(
         Menus,
         prices=draft.prices,
@@ -364,22 +323,6 @@ def _first_rows(draft: Draft) -> NDArray[np.int64]:
     return np.where(draft.rows >= 0, draft.rows, np.iinfo(np.int64).max).min(axis=1)
 
 
-def _describe_row(row: int, label: str) -> str:
-    return f"row {row} (observation {shown(label)})" if label else f"row {row}"
-
-
-def _describe_bad(bad: tuple[BadRow, ...], n_bad: int, n_read: int, counting: str, limit: int) -> str:
-    lines = [f"{n_bad:,} of {n_read:,} observations break a rule ({counting})"]
-    by_rule: dict[str, list[BadRow]] = {}
-    for row in bad:
-        by_rule.setdefault(row.rule, []).append(row)
-    for rule, rows in by_rule.items():
-        lines += ["", f"  {rule}", *(f"    {row}" for row in rows[:limit])]
-        lines += [f"    and {len(rows) - limit:,} more"] if len(rows) > limit else []
-        lines.append(f"    -> {rows[0].remedy}")
-    return "\n".join(lines)
-
-
 def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
     if draft.bundles is None or kept.size == 0:
         return None
@@ -400,7 +343,14 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
         features={name: values[kept] for name, values in draft.features.items()},
         titles=draft.titles,
         nonempty=False,
+        groups=None if draft.groups is None else tuple(draft.groups[t] for t in kept.tolist()),
+        notes=draft.notes if kept.size == len(draft.budgets) else (*draft.notes, _left_out(draft, kept.size)),
     )
+
+
+def _left_out(draft: Draft, n_kept: int) -> str:
+    n_read = len(draft.budgets)
+    return f"left out: {n_read - n_kept:,} of {n_read:,} observations, which break a rule"
 
 
 def _names(draft: Draft, kept: NDArray[np.int64]) -> tuple[str, ...] | None:
@@ -408,13 +358,6 @@ def _names(draft: Draft, kept: NDArray[np.int64]) -> tuple[str, ...] | None:
     if not any(draft.labels) and kept.size == len(draft.budgets):
         return None
     return tuple(draft.labels[t] or str(t + 1) for t in kept.tolist())
-
-
-def _refuse(source: str, bad: tuple[BadRow, ...], description: str, remedy: str) -> NoReturn:
-    message = f"{source}: {description}\n{remedy}"
-    if not all(row.is_readable for row in bad):
-        raise UnreadableData(message)
-    raise InvalidObservations(message, sorted({row.position for row in bad}))
 
 
 def _reorder(menus: Menus, goods: tuple[str, ...], source: str) -> Menus:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from stochpref.checks import nearest
-from stochpref.errors import InvalidArgument, UnreadableData
+from stochpref.errors import InvalidArgument, UnreadableData, counted, listed
 from stochpref.readers.delimited import table_of_text
 from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.long import draft_long
-from stochpref.readers.mapping import find_layout, resolve_constants
+from stochpref.readers.mapping import find_layout, resolve_places
 from stochpref.readers.orders import draft_orders
 from stochpref.readers.pabulib import draft_pabulib
 from stochpref.readers.tables import (
@@ -27,14 +27,69 @@ from stochpref.readers.tables import (
     suffix_of,
     table_of_frame,
     table_of_parquet,
+    trim_names,
 )
 from stochpref.readers.wide import draft_wide
 from stochpref.readers.workbook import table_of_workbook
 
 STANDARD_INPUT: Final = "-"
+_KINDS: Final = tuple({suffix.removesuffix(".gz") for suffix in SUFFIXES})
 _DRAFTS: Final = {"long": draft_long, "wide": draft_wide, "orders": draft_orders}
 # How files begin whose names do not say what they are.
 _BEGINNINGS: Final = {b"PAR1": ".parquet", b"PK": ".xlsx", b"META": ".pb"}
+
+
+def sources_of(source: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what there is to read, by names that tell the sources apart, and a note on what is left alone.
+
+    A folder stands for the files in it, and in its folders, in order of their names.
+    """
+    if not isinstance(source, list | tuple):
+        if not _is_folder(source):
+            return {Path(source).name if is_path(source) else "data frame": source}, ()
+        return _files_of(Path(source))
+    if not source:
+        raise InvalidArgument("source must hold a file or data frame, or several; received an empty list; name one")
+    paths = [Path(one) for one in source if is_path(one)]
+    is_short = len({path.name for path in paths}) == len(paths)
+    found: dict[str, Any] = {}
+    notes: tuple[str, ...] = ()
+    for k, one in enumerate(source):
+        if not is_path(one):
+            found[f"table {k + 1}"] = one
+            continue
+        name = Path(one).name if is_short else str(one)
+        inside, more = _files_of(Path(one)) if _is_folder(one) else ({"": one}, ())
+        notes += more
+        for rest, file in inside.items():
+            label = f"{name}/{rest}" if rest else name
+            if label in found:
+                raise InvalidArgument(f"source must name each file once; received {label!r} twice; leave one out")
+            found[label] = file
+    return found, notes
+
+
+def _is_folder(source: Any) -> bool:
+    try:
+        return is_path(source) and Path(source).is_dir()
+    except (OSError, ValueError):  # a name that no file can have; reading it says so
+        return False
+
+
+def _files_of(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
+    """Return the files of a folder that can be read, and a note on others."""
+    inside = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    names = {path: path.relative_to(folder) for path in inside}
+    visible = [path for path in inside if not any(part.startswith(("_", ".")) for part in names[path].parts)]
+    files = {names[path].as_posix(): path for path in visible if suffix_of(path).removesuffix(".gz") in _KINDS}
+    if not files:
+        raise UnreadableData(
+            f"{folder}: is a directory that holds no file to read ({', '.join(SUFFIXES)}); name another, or a file"
+        )
+    others = [names[path].as_posix() for path in visible if names[path].as_posix() not in files]
+    return files, (f"folder: {counted(len(others), 'file')} of other kinds left alone ({listed(others, 3)})",) * bool(
+        others
+    )
 
 
 def draft_of(source: Any, layout: str, wishes: Wishes) -> Draft:
@@ -42,15 +97,17 @@ def draft_of(source: Any, layout: str, wishes: Wishes) -> Draft:
     if is_path(source):
         content, name, suffix = _content_of(source)
         if suffix == ".pb":
-            if layout != "auto" or wishes.columns:
-                raise InvalidArgument("layout and columns do not apply to a .pb file: its sections are fixed")
+            if layout != "auto" or wishes.columns or wishes.by:
+                raise InvalidArgument(
+                    "layout, columns and columns to group by do not apply to a .pb file: its sections are fixed"
+                )
             return draft_pabulib(content, name, wishes)
         _refuse_features(wishes, name)
         table = _table_of(content, name, suffix, wishes.sheet)
     else:
         _refuse_features(wishes, "a data frame")
         table = table_of_frame(source)
-    return _draft_of_table(join_headers(table), layout, wishes)
+    return _draft_of_table(join_headers(trim_names(table)), layout, wishes)
 
 
 def _refuse_features(wishes: Wishes, name: str) -> None:
@@ -63,7 +120,7 @@ def _refuse_features(wishes: Wishes, name: str) -> None:
 def _draft_of_table(table: Table, layout: str, wishes: Wishes) -> Draft:
     if table.n_rows == 0:
         raise UnreadableData(f"{table.source}: has no rows after its header; there is nothing to read")
-    wishes = replace(wishes, columns=resolve_constants(wishes.columns, table))
+    wishes = replace(wishes, columns=resolve_places(wishes.columns, table))
     try:
         may_be_orders = wishes.has_quantities and wishes.budget == "stated"
         found = find_layout(table, wishes.columns, layout, may_be_orders=may_be_orders)

@@ -41,6 +41,7 @@ class Table:
     ragged : row -> number of fields, for rows that have more or fewer than the header.
     decimal : the mark before the decimals of a number that is written as text.
     notes : what was done to read it, in words.
+    is_meant : name with spaces around it -> whether they are part of it. People type them, and do not see them.
     positions : name -> position of a column.
     """
 
@@ -53,10 +54,16 @@ class Table:
     ragged: Mapping[int, int] = field(default_factory=dict)
     decimal: str = "."
     notes: tuple[str, ...] = ()
+    is_meant: Callable[[str], bool] = lambda _: True
     positions: Mapping[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "positions", {name: position for position, name in enumerate(self.names)})
+
+    def without_spaces(self, name: str) -> str:
+        """Return a name without the spaces around it, unless they are part of it."""
+        trimmed = name.strip()
+        return name if trimmed == name or self.is_meant(name) else trimmed
 
     def column(self, name: str) -> Any:
         """Return a column by name.
@@ -82,6 +89,17 @@ class Table:
                 "write or copy it again"
             )
         return column
+
+
+def trim_names(table: Table) -> Table:
+    """Return a table without spaces around the names of its columns."""
+    names = tuple(map(table.without_spaces, table.names))
+    if names == table.names:
+        return table
+    first = next(name for name, trimmed in zip(table.names, names, strict=True) if name != trimmed)
+    return replace(
+        table, names=names, notes=(*table.notes, f"columns: spaces around their names are left out, such as {first!r}")
+    )
 
 
 def join_headers(table: Table) -> Table:

@@ -13,8 +13,27 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from stochpref.errors import UnreadableData
-from stochpref.readers.drafts import Array, CellReader, Draft, Indices, Wishes, check_shape, finish_draft, names_of
-from stochpref.readers.mapping import EVERY_OTHER, Place, find_column, match_prefix, missing_column, need_column
+from stochpref.readers.drafts import (
+    Array,
+    CellReader,
+    Draft,
+    Indices,
+    Wishes,
+    check_shape,
+    finish_draft,
+    label_groups,
+    names_of,
+)
+from stochpref.readers.mapping import (
+    EVERY_OTHER,
+    Place,
+    columns_of,
+    find_column,
+    group_columns,
+    match_prefix,
+    missing_column,
+    need_column,
+)
 from stochpref.readers.tables import Table
 
 ByGood: TypeAlias = Mapping[str, str] | float | None  # good -> column, a constant, or neither
@@ -42,8 +61,9 @@ def find_wide_columns(table: Table, wishes: Wishes) -> WideColumns:
     budget = None
     if wishes.reads_budget:
         budget = need_column(table, wishes.columns, "budget", has_quantities=wishes.has_quantities)
+    by = group_columns(table, wishes.columns, wishes.by)
     by_good = _find_by_good(
-        table, wishes, used={place for place in (observation, customer, budget) if place is not None}
+        table, wishes, used={name for place in (observation, customer, budget, by) for name in columns_of(place)}
     )
     return WideColumns(observation, customer, budget, by_good, _list_goods(table, by_good))
 
@@ -72,6 +92,7 @@ def draft_wide(table: Table, wishes: Wishes) -> Draft:
         labels = names_of(observation_labels, observation_labels.codes)
         repeats = _find_repeats(observation_labels.codes)
         reader.note(repeats, "an observation must have one row", lambda row: repr(labels[row]), "remove or rename one")
+    group_labels = label_groups(reader, wishes)
     return finish_draft(
         table,
         wishes,
@@ -81,18 +102,21 @@ def draft_wide(table: Table, wishes: Wishes) -> Draft:
         caps=caps,
         goods=goods,
         customers=customers,
+        groups=None if group_labels is None else names_of(group_labels, group_labels.codes),
         labels=labels,
         rows=np.broadcast_to(np.arange(table.n_rows)[:, None], shape),
         flaws=reader.flaws,
         layout="wide",
+        notes=reader.notes,
     )
 
 
-def _find_by_good(table: Table, wishes: Wishes, used: set[str | float]) -> dict[str, ByGood]:
+def _find_by_good(table: Table, wishes: Wishes, used: set[str]) -> dict[str, ByGood]:
     """Return, for price, quantity and cap, the columns by good, the constant, or None."""
     found: dict[str, ByGood] = {"quantity": None, "price": None, "cap": None}
     roles = [role for role in found if role != "quantity" or wishes.has_quantities]
-    prefixes = {role: wishes.columns.get(role, role) for role in roles}
+    places = {role: wishes.columns.get(role, role) for role in roles}
+    prefixes = {role: place if isinstance(place, float) else str(place) for role, place in places.items()}
     # A prefix that takes every other column must come after those that take some.
     for role in sorted(roles, key=lambda role: prefixes[role] in EVERY_OTHER):
         prefix = prefixes[role]

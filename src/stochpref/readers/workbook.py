@@ -22,13 +22,7 @@ def table_of_workbook(content: bytes, source: str, sheet: str | None) -> Table:
     ------
     UnreadableData : not a workbook, no such sheet, or nothing on it.
     """
-    try:
-        import openpyxl  # noqa: PLC0415
-    except ImportError:
-        raise InvalidArgument(
-            "workbooks (.xlsx) need openpyxl, which is not installed; pip install 'stochpref[excel]', or export the "
-            "sheet as CSV"
-        ) from None
+    openpyxl = openpyxl_for("reading")
     try:
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
         name = _sheet_name(list(book.sheetnames), source, sheet)
@@ -55,7 +49,20 @@ def table_of_workbook(content: bytes, source: str, sheet: str | None) -> Table:
         row_numbers=lambda: np.array(lines, np.int64) + 1,
         counting="rows are numbered as on the sheet",
         notes=notes,
+        is_meant=lambda _: False,
     )
+
+
+def openpyxl_for(doing: str) -> Any:
+    """Return what reads and writes workbooks, if it is installed."""
+    try:
+        import openpyxl  # noqa: PLC0415
+    except ImportError:
+        raise InvalidArgument(
+            f"{doing} workbooks (.xlsx) needs openpyxl, which is not installed; pip install 'stochpref[excel]', or "
+            "take CSV"
+        ) from None
+    return openpyxl
 
 
 def _sheet_name(names: list[str], source: str, sheet: str | None) -> str:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Writing observations and menus so that reading them gives back the same numbers: CSV or Parquet, long or wide.
 
-Tables for people, such as predictions, are CSV too. Their names are those of the data, so that the two can be joined;
-only on request are names changed that a spreadsheet would run as formulas.
+Tables for people, such as predictions, are CSV, Parquet, JSON or workbooks. Their names are those of the data, so that
+the two can be joined; only on request are names changed that a spreadsheet would run as formulas.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from stochpref.archives.text import as_json, without_nan
 from stochpref.checks import check_choice
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, shown
 from stochpref.files import replacing
+from stochpref.names import ROW_SUFFIXES
 from stochpref.observations import Menus, Observations
 from stochpref.problems import check_handled
 from stochpref.readers.cells import parse_number
 from stochpref.readers.folders import PART
 from stochpref.readers.tables import suffix_of
+from stochpref.readers.workbook import openpyxl_for
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:
@@ -81,17 +84,79 @@ def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "lo
 
 
 def write_rows(path: Path, rows: Iterable[Sequence[object]], *, for_spreadsheet: bool = False) -> None:
-    """Write rows, the first of which names the columns, to a CSV file that appears complete or not at all.
+    """Write rows, the first of which names the columns, to a file that appears complete or not at all.
 
     Parameters
     ----------
-    for_spreadsheet : put an apostrophe before texts that a spreadsheet would run as formulas; numbers stay as they are.
+    path : its suffix says what is written, one of `ROW_SUFFIXES`.
+    for_spreadsheet : in CSV, put an apostrophe before texts that a spreadsheet would run as formulas; numbers stay as
+        they are.
+
+    Raises
+    ------
+    InvalidArgument : another suffix, a workbook without openpyxl, or more or other than a workbook can hold.
     """
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerows([_defused(cell) for cell in row] if for_spreadsheet else row for row in rows)
+    write_fn = _ROW_WRITERS[check_choice(suffix_of(path), "the suffix of path", ROW_SUFFIXES)]
+    header, *lines = [[_plain(cell) for cell in row] for row in rows]
+    if for_spreadsheet:
+        lines = [[_defused(cell) for cell in line] for line in lines]
+    content = write_fn([str(name) for name in header], lines)
     with replacing(path) as file:
-        file.write(text.getvalue().encode())
+        file.write(content)
+
+
+def check_rows_suffix(path: Path) -> None:
+    """Refuse a file that `write_rows` cannot write here, before there is anything to write."""
+    if check_choice(suffix_of(path), "the suffix of path", ROW_SUFFIXES) == ".xlsx":
+        openpyxl_for("writing")
+
+
+def _plain(cell: object) -> object:
+    """Return a number of numpy as Python's own, which every format takes."""
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
+def _rows_as_csv(header: list[str], lines: list[list[object]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *lines])
+    return text.getvalue().encode()
+
+
+def _rows_as_json(header: list[str], lines: list[list[object]]) -> bytes:
+    return as_json(without_nan([dict(zip(header, line, strict=True)) for line in lines]))
+
+
+def _rows_as_parquet(header: list[str], lines: list[list[object]]) -> bytes:
+    columns = zip(*lines, strict=True) if lines else [[] for _ in header]
+    sink = io.BytesIO()
+    pq.write_table(pa.table(dict(zip(header, map(pa.array, columns), strict=True))), sink)
+    return sink.getvalue()
+
+
+def _rows_as_workbook(header: list[str], lines: list[list[object]]) -> bytes:
+    openpyxl = openpyxl_for("writing")
+    if len(lines) >= _SHEET_ROWS:
+        raise InvalidArgument(f"a sheet holds {_SHEET_ROWS:,} rows at most; received {len(lines) + 1:,}; write .csv")
+    for text in [*header, *(cell for line in lines for cell in line)]:
+        if isinstance(text, str) and openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.search(text):
+            raise InvalidArgument(
+                f"a workbook holds no control characters; received {shown(text, 40)!r}; rename it, or write .csv"
+            )
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet()
+
+    def cell_of(value: object) -> Any:
+        made = openpyxl.cell.WriteOnlyCell(sheet, value=value)
+        if isinstance(value, str):
+            made.data_type = "s"  # a name that begins with = is no formula
+        return made
+
+    sheet.append([cell_of(name) for name in header])
+    for line in lines:
+        sheet.append([cell_of(value) for value in line])
+    sink = io.BytesIO()
+    book.save(sink)
+    return sink.getvalue()
 
 
 def _defused(cell: object) -> object:
@@ -162,3 +227,10 @@ def _write_parquet(table: Any, file: BinaryIO) -> None:
 _STARTS_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _ARRANGEMENTS: Final = {"long": _arrange_long, "wide": _arrange_wide}
 _WRITERS: Final = {".csv": _write_csv, ".parquet": _write_parquet}
+_ROW_WRITERS: Final = {
+    ".csv": _rows_as_csv,
+    ".parquet": _rows_as_parquet,
+    ".xlsx": _rows_as_workbook,
+    ".json": _rows_as_json,
+}
+_SHEET_ROWS: Final = 1 << 20

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stochpref import __version__
 from stochpref.errors import InvalidArgument, counted
@@ -19,8 +21,11 @@ from stochpref.report.pictures import drawn, pictures_of
 from stochpref.report.whatif import as_payload
 from stochpref.report.words import N_ROWS, content_of, safe_json
 
+if TYPE_CHECKING:
+    import jinja2
 
-def write_report(model: Fit, path: str | Path, *, title: str | None = None) -> Path:
+
+def write_report(model: Fit | Mapping[str, Fit | str], path: str | Path, *, title: str | None = None) -> Path:
     """Write a fit as one HTML page that opens from disk, with no network; return its path.
 
     The page has the verdict, the data, what customers want, whether to trust the fit, a predictive check, demand and
@@ -28,7 +33,8 @@ def write_report(model: Fit, path: str | Path, *, title: str | None = None) -> P
 
     Parameters
     ----------
-    model : fitted, or loaded by `load_fit`.
+    model : fitted, or loaded by `load_fit`; or several by name, such as those of groups, of which the page shows one at
+        a time. A text in place of a fit says why there is none.
     path : the file to write; its folder is made if needed.
     title : of the page; None for one that says how many purchases and goods there are.
 
@@ -36,32 +42,56 @@ def write_report(model: Fit, path: str | Path, *, title: str | None = None) -> P
     ------
     InvalidArgument : the model is none of ours, or not fitted.
     """
+    page = _render_several(model, title) if isinstance(model, Mapping) else render(_checked(model), title)
+    target = Path(path)
+    with made(target.parent), replacing(target) as stream:
+        stream.write(page.encode())
+    return target
+
+
+def _checked(model: object) -> Fit:
     if not isinstance(model, Fit) or not hasattr(model, "goods_"):
         raise InvalidArgument(
             f"model must be a fitted model of stochpref; received {type(model).__name__}"
             f"{' not fitted' if isinstance(model, Fit) else ''}; call fit first"
         )
-    target = Path(path)
-    with made(target.parent), replacing(target) as stream:
-        stream.write(render(model, title).encode())
-    return target
+    return model
+
+
+def _render_several(models: Mapping[str, Fit | str], title: str | None) -> str:
+    """Return a page that shows one of several pages, each whole in it."""
+    fitted = {str(name): _checked(model) for name, model in models.items() if not isinstance(model, str)}
+    if not fitted:
+        raise InvalidArgument(
+            f"model must hold a fit at least; received {len(models)} names without one; fit them first"
+        )
+    scripts = [_text("chooser.js"), _text("page.js")]  # a page within a page keeps to the policy of both
+    return (
+        _environment()
+        .from_string(_text("chooser.html"))
+        .render(
+            title=title or f"What purchases say about {counted(len(fitted), 'group')}",
+            names=[shorten(name) for name in fitted],
+            failures=[(shorten(str(name)), why) for name, why in models.items() if isinstance(why, str)],
+            counted=counted,
+            data=safe_json(
+                [render(model, None if title is None else f"{title}: {name}") for name, model in fitted.items()]
+            ),
+            script=scripts[0],
+            fingerprints=[_fingerprint(script) for script in scripts],
+            version=__version__,
+        )
+    )
 
 
 def render(model: Fit, title: str | None = None) -> str:
     """Return the page."""
-    import jinja2  # noqa: PLC0415
-
     reading, account = reading_of(model), model.account()
     names, count = [shorten(name) for name in model.goods_], len(reading.observations)
     payload = as_payload(reading.market, reading.menu) | {"goods": names}
     script = _text("page.js")
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"drawn": drawn, "with_commands": _with_commands}
-    # A policy beside the escaping: the browser runs this script and no other, and loads nothing from anywhere.
-    fingerprint = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.from_string(_text("page.html")).render(
+    template = _environment().from_string(_text("page.html"))
+    return template.render(
         **content_of(model, account, reading),
         account=account,
         about=model.problem_.about,
@@ -75,11 +105,29 @@ def render(model: Fit, title: str | None = None) -> str:
         data=safe_json(payload),
         style=_text("page.css"),
         script=script,
-        fingerprint=fingerprint,
+        fingerprint=_fingerprint(script),
         n_rows=N_ROWS,
         check=reading.check,
         version=__version__,
     )
+
+
+def _environment() -> jinja2.Environment:
+    import jinja2  # noqa: PLC0415
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"drawn": drawn, "with_commands": _with_commands}
+    return environment
+
+
+def _fingerprint(script: str) -> str:
+    """Return what the page's policy calls a script by.
+
+    A policy beside the escaping: the browser runs these scripts and no other, and loads nothing from anywhere.
+    """
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _with_commands(text: str) -> str:

@@ -28,6 +28,7 @@ from stochpref.verdicts import Verdict, worst_of
 
 Array = NDArray[np.float64]
 
+_NOTE: Final = 300  # characters of a note on how a file was read
 N_ROWS: Final = 15  # of a table before it folds
 _HIDDEN: Final = ("checkpoint", "verbose")  # settings that do not change a fit
 
@@ -136,6 +137,7 @@ def _audit(reading: Reading, n_fitted: int) -> dict[str, Any]:
         ],
         "facts": [*(sampled if count < n_fitted else []), *found.facts()],
         "warnings": [as_sentence(line) for line in found.warnings()],
+        "notes": [as_sentence(shorten(note, _NOTE)) for note in found.notes],
     }
 
 
