@@ -121,6 +121,13 @@ class Reading:
     fill_within: Annotated[float, typer.Option(help="Of orders: days that such a price may be away.")] = 28.0
     sheet: _Sheet = None
     problem: _Problem = "divisible"
+    choice: Annotated[
+        str | None,
+        typer.Option(
+            help="Where one good was chosen: the column that names it, marks it with 1, or the prefix of such columns.",
+            metavar="COLUMN",
+        ),
+    ] = None
 
     def scan(self, files: Sequence[Path], by: str | None = None) -> Scan:
         """Return what files hold, good and bad; `by` is what groups them."""
@@ -134,6 +141,7 @@ class Reading:
             fill_within=self.fill_within,
             sheet=self.sheet,
             problem=self.problem,
+            choice=self.choice,
             **self._rules(),
         )
 
@@ -148,9 +156,10 @@ class Reading:
         """Return the observations of a folder of Parquet files, which are not loaded."""
         from stochpref.readers import StoredObservations  # noqa: PLC0415
 
-        if self.problem != "divisible":
+        if self.problem != "divisible" or self.choice is not None:
+            received = self.problem if self.choice is None else f"--choice {self.choice}"
             raise InvalidArgument(
-                f"--problem must be divisible for a folder, which is read in blocks; received {self.problem}; join its "
+                f"--problem must be divisible for a folder, which is read in blocks; received {received}; join its "
                 "files into one"
             )
         return StoredObservations(folder, skip_bad=self.skip_bad, single_precision=single_precision, **self._rules())

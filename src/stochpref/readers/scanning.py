@@ -33,6 +33,7 @@ def read_observations(
     caps: ArrayLike = 1.0,
     skip_bad: bool = False,
     by: str | Iterable[str] | None = None,
+    choice: str | None = None,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
@@ -58,6 +59,9 @@ def read_observations(
     caps : largest quantities: a number or one per good; a column of caps goes before it.
     skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
     by : what groups observations, for `fit_groups`: a column, or several, of your names or ours; "file" for the file.
+    choice : where one good of each menu was chosen, in place of quantities: in wide data the column that names the
+        good, or gives its number, or what columns of 0 and 1 begin with; in long data a column with 1 for the good
+        chosen. The problem then is "one" unless another is stated.
     fill_prices, fill_within : as in `read_orders`.
     sheet : of a workbook, by name; None for the only one, or the first.
     problem : what customers solve, by name or as an object of `stochpref.problems`. Budgets are not read for one that
@@ -81,6 +85,7 @@ def read_observations(
         budget=budget,
         caps=caps,
         by=by,
+        choice=choice,
         fill_prices=fill_prices,
         fill_within=fill_within,
         sheet=sheet,
@@ -146,6 +151,7 @@ def scan(
     budget: str = "stated",
     caps: ArrayLike = 1.0,
     by: str | Iterable[str] | None = None,
+    choice: str | None = None,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
@@ -153,7 +159,9 @@ def scan(
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
     check_choice(layout, "layout", LAYOUTS)
-    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem, by)
+    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem, by, choice)
+    if choice is not None and layout == "orders":
+        raise InvalidArgument("choice is for tables of menus, one good of each chosen; received layout='orders'")
     sources, notes = sources_of(source)
     scans = [scan_draft(draft_of(one, layout, wishes)) for one in sources.values()]
     by_file = by == BY_FILE
@@ -175,6 +183,7 @@ def make_wishes(
     sheet: str | None = None,
     problem: str | Problem = "divisible",
     by: str | Iterable[str] | None = None,
+    choice: str | None = None,
 ) -> Wishes:
     """Return how observations are to be read, checked; parameters as `read_observations`."""
     groups = (by,) if isinstance(by, str) else by
@@ -183,7 +192,9 @@ def make_wishes(
         raise InvalidArgument(f"by must name a column, several, or be {BY_FILE!r}; received {by!r}")
     if not (isinstance(fill_within, int | float) and fill_within >= 0):
         raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
-    solved = as_problem(problem)
+    if choice is not None and (not isinstance(choice, str) or not choice or "quantity" in (columns or ())):
+        raise InvalidArgument(f"choice must name a column, in place of one of quantities; received {choice!r}")
+    solved = as_problem("one" if choice is not None and problem == "divisible" else problem)
     if not solved.needs_budget and budget != "stated":
         raise InvalidArgument(
             f"budget must be left out where problem {solved.name!r} knows none; received {budget!r}; leave out one of "
@@ -200,6 +211,7 @@ def make_wishes(
         problem=solved,
         needs_budget=solved.needs_budget,
         by=() if by in (None, BY_FILE) else tuple(groups or ()),
+        choice=choice,
     )
 
 
