@@ -128,6 +128,13 @@ class Reading:
     feature: Annotated[
         list[str] | None, typer.Option(help="Of a .pb file: category, or target, of projects; may be repeated.")
     ] = None
+    choice: Annotated[
+        str | None,
+        typer.Option(
+            help="Where one good was chosen: the column that names it, marks it with 1, or the prefix of such columns.",
+            metavar="COLUMN",
+        ),
+    ] = None
 
     def scan(self, files: Sequence[Path], by: str | None = None) -> Scan:
         """Return what files hold, good and bad; `by` is what groups them."""
@@ -143,6 +150,7 @@ class Reading:
             problem=self.problem,
             units=_units(self.units),
             features=self.feature or (),
+            choice=self.choice,
             **self._rules(),
         )
 
@@ -157,9 +165,10 @@ class Reading:
         """Return the observations of a folder of Parquet files, which are not loaded."""
         from stochpref.readers import StoredObservations  # noqa: PLC0415
 
-        if self.problem != "divisible":
+        if self.problem != "divisible" or self.choice is not None:
+            received = self.problem if self.choice is None else f"--choice {self.choice}"
             raise InvalidArgument(
-                f"--problem must be divisible for a folder, which is read in blocks; received {self.problem}; join its "
+                f"--problem must be divisible for a folder, which is read in blocks; received {received}; join its "
                 "files into one"
             )
         for name in ("units", "feature"):

@@ -40,6 +40,7 @@ class Wishes:
     has_quantities : False for menus.
     fill_prices : keys of the orders from which prices of goods not bought are taken; None for store and week.
     sheet : of a workbook.
+    choice : the column that says which good was chosen, or how the columns that mark it begin; None for quantities.
     by : the columns that say together which group an observation belongs to; none for no groups.
     fill_within : days that such a price may be away where nobody bought the good in all of the keys.
     problem : what customers solve; None for menus, which leave it open.
@@ -55,6 +56,7 @@ class Wishes:
     fill_within: float = 28.0
     sheet: str | None = None
     by: tuple[str, ...] = ()
+    choice: str | None = None
     problem: Problem | None = None
     needs_budget: bool = True
     features: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stochpref.errors import UnreadableData, describe_rows
 from stochpref.readers.cells import Labels
+from stochpref.readers.chosen import choice_column, read_marked_rows
 from stochpref.readers.drafts import (
     Array,
     CellReader,
@@ -50,7 +51,11 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
         return np.full(shape, absent) if place is None else np.where(rows >= 0, reader.numbers(place)[rows], absent)
 
     prices, caps = spread("price", np.inf), spread("cap", np.nan)
-    bundles = spread("quantity", 0.0) if wishes.has_quantities else None
+    if wishes.choice is None:
+        bundles = spread("quantity", 0.0) if wishes.has_quantities else None
+    else:
+        marks = read_marked_rows(reader, choice_column(table, wishes.choice), good)
+        bundles = np.where(rows >= 0, marks[rows], 0.0)
     return finish_draft(
         table,
         wishes,
@@ -70,7 +75,8 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
 
 
 def _find_places(table: Table, wishes: Wishes) -> dict[str, Place | None]:
-    needed = ["observation", "good", "price", "quantity"] if wishes.has_quantities else ["good", "price"]
+    needed = ["observation", "good", "price"] if wishes.has_quantities else ["good", "price"]
+    needed += ["quantity"] if wishes.has_quantities and wishes.choice is None else []
     needed += ["budget"] if wishes.reads_budget else []
     places: dict[str, Place | None] = dict.fromkeys(("quantity", "budget"))
     places |= {role: find_column(table, wishes.columns, role) for role in ("observation", "customer", "cap")}

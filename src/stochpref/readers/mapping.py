@@ -126,7 +126,7 @@ def find_layout(table: Table, given: Mapping[str, Place], layout: str, *, may_be
         return "wide"
     raise UnreadableData(
         f"{table.source}: is neither long (no column 'good'{_likely('good', 'good', table.names)}) nor wide (no "
-        f"columns such as '{prefixes[0]}_<good>' or '{prefixes[1]}_<good>'); {_list_columns(table.names)}; say which "
+        f"columns such as '{prefixes[0]}_<good>' or '{prefixes[1]}_<good>'); {columns_named(table.names)}; say which "
         "column of a long table names the goods, columns={'good': ...} (--column good=...), or which prefix in a wide "
         "table the quantities have, columns={'quantity': ...} (--column quantity=...), '*' if every column holds one"
     )
@@ -193,7 +193,7 @@ def group_columns(table: Table, given: Mapping[str, Place], names: Sequence[str]
         if not columns or None in columns:
             raise UnreadableData(
                 f"{table.source}: no column {name!r} to group by{nearest(name, table.names)}; "
-                f"{_list_columns(table.names)}; name one of them, or 'file' for a group a file"
+                f"{columns_named(table.names)}; name one of them, or 'file' for a group a file"
             )
         found += [column for column in columns if column is not None]
     return tuple(found)
@@ -225,7 +225,7 @@ def missing_column(table: Table, role: str, name: str) -> str:
     """Return the message for a column that is not there: the nearest one, and how to map it."""
     return (
         f"{table.source}: no column {name!r} for the {role}{_likely(role, name, table.names)}; "
-        f"{_list_columns(table.names)}; rename it or map it with columns={{{role!r}: ...}} (--column {role}=...)"
+        f"{columns_named(table.names)}; rename it or map it with columns={{{role!r}: ...}} (--column {role}=...)"
         f"{_ADVICE.get(role, '')}"
     )
 
@@ -266,6 +266,7 @@ def _likely(role: str, name: str, names: Iterable[str]) -> str:
     return nearest(name, names) or (f"; is it {alike[0]!r} (--column {role}={alike[0]})?" if alike else "")
 
 
-def _list_columns(names: tuple[Any, ...]) -> str:
+def columns_named(names: tuple[Any, ...]) -> str:
+    """Return the columns there are, for messages."""
     shown = ", ".join(repr(name) for name in names[:12])
     return f"its columns are {shown}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")

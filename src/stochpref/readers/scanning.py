@@ -34,6 +34,7 @@ def read_observations(
     caps: ArrayLike = 1.0,
     skip_bad: bool = False,
     by: str | Iterable[str] | None = None,
+    choice: str | None = None,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
@@ -61,6 +62,9 @@ def read_observations(
     caps : largest quantities: a number or one per good; a column of caps goes before it.
     skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
     by : what groups observations, for `fit_groups`: a column, or several, of your names or ours; "file" for the file.
+    choice : where one good of each menu was chosen, in place of quantities: in wide data the column that names the
+        good, or gives its number, or what columns of 0 and 1 begin with; in long data a column with 1 for the good
+        chosen. The problem then is "one" unless another is stated.
     fill_prices, fill_within : as in `read_orders`.
     sheet : of a workbook, by name; None for the only one, or the first.
     problem : what customers solve, by name or as an object of `stochpref.problems`. Budgets are not read for one that
@@ -86,6 +90,7 @@ def read_observations(
         budget=budget,
         caps=caps,
         by=by,
+        choice=choice,
         fill_prices=fill_prices,
         fill_within=fill_within,
         sheet=sheet,
@@ -155,6 +160,7 @@ def scan(
     budget: str = "stated",
     caps: ArrayLike = 1.0,
     by: str | Iterable[str] | None = None,
+    choice: str | None = None,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
@@ -164,7 +170,9 @@ def scan(
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
     check_choice(layout, "layout", LAYOUTS)
-    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem, units, features, by)
+    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem, units, features, by, choice)
+    if choice is not None and layout == "orders":
+        raise InvalidArgument("choice is for tables of menus, one good of each chosen; received layout='orders'")
     sources, notes = sources_of(source)
     scans = [scan_draft(draft_of(one, layout, wishes)) for one in sources.values()]
     by_file = by == BY_FILE
@@ -188,6 +196,7 @@ def make_wishes(
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
     by: str | Iterable[str] | None = None,
+    choice: str | None = None,
 ) -> Wishes:
     """Return how observations are to be read, checked; parameters as `read_observations`."""
     groups = (by,) if isinstance(by, str) else by
@@ -196,11 +205,13 @@ def make_wishes(
         raise InvalidArgument(f"by must name a column, several, or be {BY_FILE!r}; received {by!r}")
     if not (isinstance(fill_within, int | float) and fill_within >= 0):
         raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
-    solved = as_problem(problem)
+    if choice is not None and (not isinstance(choice, str) or not choice or "quantity" in (columns or ())):
+        raise InvalidArgument(f"choice must name a column, in place of one of quantities; received {choice!r}")
+    solved = as_problem("one" if choice is not None and problem == Divisible.name else problem)
     if units != 1:
-        if problem != Divisible.name:
+        if solved.name != Divisible.name:
             raise InvalidArgument(
-                f"units are of goods of problem 'divisible'; received problem {problem!r}; leave one out"
+                f"units are of goods of problem 'divisible'; received problem {solved.name!r}; leave one out"
             )
         solved = Divisible(units)
     if not solved.needs_budget and budget != "stated":
@@ -222,6 +233,7 @@ def make_wishes(
         needs_budget=solved.needs_budget,
         features=tuple(str(name) for name in features),
         by=() if by in (None, BY_FILE) else tuple(groups or ()),
+        choice=choice,
     )
 
 

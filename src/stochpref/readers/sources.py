@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from stochpref.checks import nearest
 from stochpref.errors import InvalidArgument, UnreadableData, counted, listed
+from stochpref.readers.chosen import with_marks
 from stochpref.readers.delimited import table_of_text
 from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.long import draft_long
@@ -97,9 +98,9 @@ def draft_of(source: Any, layout: str, wishes: Wishes) -> Draft:
     if is_path(source):
         content, name, suffix = _content_of(source)
         if suffix == ".pb":
-            if layout != "auto" or wishes.columns or wishes.by:
+            if layout != "auto" or wishes.columns or wishes.by or wishes.choice:
                 raise InvalidArgument(
-                    "layout, columns and columns to group by do not apply to a .pb file: its sections are fixed"
+                    "layout, columns, choice and columns to group by do not apply to a .pb file: its sections are fixed"
                 )
             return draft_pabulib(content, name, wishes)
         _refuse_features(wishes, name)
@@ -122,7 +123,8 @@ def _draft_of_table(table: Table, layout: str, wishes: Wishes) -> Draft:
         raise UnreadableData(f"{table.source}: has no rows after its header; there is nothing to read")
     wishes = replace(wishes, columns=resolve_places(wishes.columns, table))
     try:
-        may_be_orders = wishes.has_quantities and wishes.budget == "stated"
+        wishes = with_marks(table, wishes)
+        may_be_orders = wishes.has_quantities and wishes.budget == "stated" and wishes.choice is None
         found = find_layout(table, wishes.columns, layout, may_be_orders=may_be_orders)
         return _DRAFTS[found](table, wishes)
     except UnreadableData as error:

@@ -8,11 +8,13 @@ An empty price means that the good is not on offer. Goods keep the order of thei
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from stochpref.errors import UnreadableData
+from stochpref.readers.chosen import choice_column, read_choices, read_marks
 from stochpref.readers.drafts import (
     Array,
     CellReader,
@@ -62,8 +64,11 @@ def find_wide_columns(table: Table, wishes: Wishes) -> WideColumns:
     if wishes.reads_budget:
         budget = need_column(table, wishes.columns, "budget", has_quantities=wishes.has_quantities)
     by = group_columns(table, wishes.columns, wishes.by)
+    choice = choice_column(table, str(wishes.choice)) if _has_choices(wishes) else None
     by_good = _find_by_good(
-        table, wishes, used={name for place in (observation, customer, budget, by) for name in columns_of(place)}
+        table,
+        wishes,
+        used={name for place in (observation, customer, budget, by, choice) for name in columns_of(place)},
     )
     return WideColumns(observation, customer, budget, by_good, _list_goods(table, by_good))
 
@@ -80,7 +85,7 @@ def draft_wide(table: Table, wishes: Wishes) -> Draft:
         return np.column_stack([reader.numbers(columns[good]) for good in goods])
 
     prices, caps = stack(by_good["price"], np.inf), stack(by_good["cap"], np.nan)
-    bundles = stack(by_good["quantity"], 0.0) if wishes.has_quantities else None
+    bundles, notes = _bundles(reader, wishes, by_good["quantity"], goods)
     budgets = None if budget is None else reader.numbers(budget)
     customers = None
     if customer is not None:
@@ -107,14 +112,33 @@ def draft_wide(table: Table, wishes: Wishes) -> Draft:
         rows=np.broadcast_to(np.arange(table.n_rows)[:, None], shape),
         flaws=reader.flaws,
         layout="wide",
-        notes=reader.notes,
+        notes=(*reader.notes, *notes),
     )
+
+
+def _has_choices(wishes: Wishes) -> bool:
+    """Tell whether one column says which good was chosen."""
+    return wishes.choice is not None and "quantity" not in wishes.columns
+
+
+def _bundles(
+    reader: CellReader, wishes: Wishes, columns: ByGood, goods: tuple[str, ...]
+) -> tuple[Array | None, tuple[str, ...]]:
+    """Return what was bought or chosen, None for menus, and how it was read."""
+    if not wishes.has_quantities:
+        return None, ()
+    if _has_choices(wishes):
+        return read_choices(reader, choice_column(reader.table, str(wishes.choice)), goods)
+    read_fn = reader.numbers if wishes.choice is None else partial(read_marks, reader)
+    if isinstance(columns, Mapping):
+        return np.column_stack([read_fn(columns[good]) for good in goods]), ()
+    return np.full((reader.table.n_rows, len(goods)), 0.0 if columns is None else columns), ()
 
 
 def _find_by_good(table: Table, wishes: Wishes, used: set[str]) -> dict[str, ByGood]:
     """Return, for price, quantity and cap, the columns by good, the constant, or None."""
     found: dict[str, ByGood] = {"quantity": None, "price": None, "cap": None}
-    roles = [role for role in found if role != "quantity" or wishes.has_quantities]
+    roles = [role for role in found if role != "quantity" or (wishes.has_quantities and not _has_choices(wishes))]
     places = {role: wishes.columns.get(role, role) for role in roles}
     prefixes = {role: place if isinstance(place, float) else str(place) for role, place in places.items()}
     # A prefix that takes every other column must come after those that take some.
