@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.errors import counted, listed
-from stochpref.kinds import DEGENERATE, KIND_NAMES, QUANTITY_TOLERANCE
+from stochpref.errors import InvalidObservations, counted, listed
+from stochpref.kinds import AT, DEGENERATE, KIND_NAMES, MONEY_TOLERANCE, QUANTITY_TOLERANCE
 from stochpref.problems.faults import is_bought
 from stochpref.result import Drawn
 
@@ -25,6 +25,15 @@ KIND_MEANING = {
     "tight": "all spent on whole goods: the best value for money was bought",
     "degenerate": "no strict optimum explains it: two goods bought in part, or one with money left",
 }
+_MOST_UNITS = 12  # that a good is worth splitting into
+_ALL_BOUGHT = (
+    "every good on offer was bought, in every observation, so nothing says what is not wanted: these are baskets, "
+    "without the menus they were bought from"
+)
+_ADD_MENUS = (
+    "read order lines as such, layout='orders' (--layout orders), which takes prices of what was not bought from other "
+    "orders; or add what else was on offer, with its price and quantity 0"
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,12 +46,19 @@ class Audit(Drawn):
     degenerate_rows : indices of observations that force exact ties; fits refuse them unless told to leave them out.
     n_nearly_spent : degenerate observations that leave less than 1 % of the budget: rounded figures, as a rule.
     n_repeated_customers : customer labels that occur more than once (None without labels).
+    n_customers : different customer labels (None without labels).
     n_identical_rows : observations equal to an earlier one in prices, budget and bundle.
+    n_empty : observations in which nothing was bought.
     never_bought, always_bought, never_offered : names of goods; "always" means in full, at every offer.
     sometimes_absent : number of goods missing from some menus.
     spent_share : mean share of the budget spent, over positive budgets.
-    is_whole : every quantity is 0 or at its cap, so divisible-goods reasoning deserves a second look.
-    is_one_menu : all observations, two or more, are from the same prices, budget and caps.
+    is_whole : every quantity is 0, or a number of whole units, so divisible-goods reasoning deserves a second look.
+    n_units : the largest quantity, if all are whole numbers, some above 1, and goods are not split; else 0.
+    is_one_menu : all observations, two or more, are from the same prices and caps, and the same budget unless all of it
+        was spent.
+    fixed_prices : goods, on offer more than once, whose price never varies.
+    is_all_bought : every good on offer was bought in every observation, and no bundle tells which was wanted more.
+    is_all_spent : every budget is what was spent.
     price_range, budget_range : smallest and largest value; prices over goods on offer.
     """
 
@@ -52,14 +68,20 @@ class Audit(Drawn):
     degenerate_rows: tuple[int, ...]
     n_nearly_spent: int
     n_repeated_customers: int | None
+    n_customers: int | None
     n_identical_rows: int
+    n_empty: int
     never_bought: tuple[str, ...]
     always_bought: tuple[str, ...]
     never_offered: tuple[str, ...]
     sometimes_absent: int
     spent_share: float
     is_whole: bool
+    n_units: int
     is_one_menu: bool
+    fixed_prices: tuple[str, ...]
+    is_all_bought: bool
+    is_all_spent: bool
     price_range: tuple[float, float]
     budget_range: tuple[float, float]
 
@@ -100,29 +122,33 @@ class Audit(Drawn):
         ]
         if self.n_repeated_customers is not None:
             facts.append(("repeated customers", f"{counted(self.n_repeated_customers, 'label')} found more than once"))
+        if self.n_empty:
+            facts.append(("bought nothing", counted(self.n_empty, "observation")))
         if self.sometimes_absent:
             facts.append(("not always offered", f"{counted(self.sometimes_absent, 'good')} missing from some menus"))
         return facts
 
     def warnings(self) -> list[str]:
         """Return what a careful analyst would look into, and what to do about it."""
-        warnings = []
+        warnings = [f"{_ALL_BOUGHT.upper()};\n    {_ADD_MENUS}"] if self.is_all_bought else []
         if self.degenerate_rows:
             warnings.append(
                 f"{counted(len(self.degenerate_rows), 'degenerate observation')} "
                 f"(number {listed(tuple(t + 1 for t in self.degenerate_rows))} of those read): no fit uses them;\n"
                 "    correct them, or leave them out: degenerate='drop' (--degenerate drop)"
             )
+        if self.n_units:
+            warnings.append(
+                f"quantities are whole numbers, up to {self.n_units}, and fewer than the cap count as bought in part:\n"
+                f"    split goods into units, units={self.n_units} (--units {self.n_units}), or some, each unit with "
+                "a worth of its own"
+            )
         if self.n_nearly_spent:
             warnings.append(
                 f"{self.n_nearly_spent:,} of these leave less than 1 % of the budget. If figures were rounded, read "
                 "with\n    budget='rounded' (--budget rounded), which takes all of it as spent"
             )
-        if self.is_one_menu:
-            warnings.append(
-                "every customer faced the same menu, which tells little of what else they want and how they differ;\n"
-                "    collect purchases at other prices or budgets (stochpref design menus chooses some)"
-            )
+        warnings += self.cautions()
         if self.never_offered:
             warnings.append(f"never on offer, nothing can be learnt: {listed(self.never_offered)}")
         if self.never_bought:
@@ -136,6 +162,50 @@ class Audit(Drawn):
                 "    (--budget spent), which conditions on what was spent"
             )
         return warnings
+
+    def cautions(self) -> list[str]:
+        """Return what the data cannot tell and a fit would yet answer: a warning of every number it rests on."""
+        cautions = []
+        what = f"the price of {listed(self.fixed_prices)} never varies"
+        if self.is_one_menu:
+            what = "every customer faced the same menu"
+        elif len(self.fixed_prices) == self.n_goods - len(self.never_offered):
+            what = "no price ever varies"
+        if self.is_one_menu or self.fixed_prices:
+            cautions.append(
+                f"{what}: what is liked can be learnt, how demand answers to prices cannot;\n"
+                "    what is said of other prices rests on the form of the model. Collect purchases at other prices\n"
+                "    (stochpref design menus chooses some)"
+            )
+        return cautions
+
+
+def refuse_baskets(observations: Observations) -> None:
+    """Refuse observations in which every good on offer was bought, so that no fit could say what is not wanted."""
+    if _is_all_bought(observations):
+        raise InvalidObservations(f"observations must say what was not bought; {_ALL_BOUGHT}; {_ADD_MENUS}")
+
+
+def _is_all_bought(observations: Observations) -> bool:
+    """Tell whether the menus are the baskets.
+
+    Where all goods are always on offer, a bundle that has one in full and another in part tells which is wanted more.
+    """
+    offered, bundles = observations.prices < np.inf, observations.bundles
+    bought = is_bought(bundles, observations.caps)
+    if not offered.any() or (offered & ~bought).any():
+        return False
+    in_full = bundles >= observations.problem.limits(observations) * (1.0 - QUANTITY_TOLERANCE)
+    tells = (bought & in_full).any(axis=1) & (bought & ~in_full).any(axis=1)
+    return not (offered.all() and tells.any())
+
+
+def _n_units(bundles: NDArray[np.float64]) -> int:
+    """Return the largest quantity if all are whole numbers and some are above 1, else 0."""
+    largest = float(bundles.max())
+    return (
+        round(largest) if largest > 1.5 and not np.any(np.abs(bundles - np.rint(bundles)) > QUANTITY_TOLERANCE) else 0
+    )
 
 
 def _between(ends: tuple[float, float], otherwise: str) -> str:
@@ -162,17 +232,21 @@ def audit(observations: Observations) -> Audit:
     has_kinds = classes is not None and observations.problem.has_kinds
     offered = prices < np.inf
     bought = offered & is_bought(bundles, caps)
-    in_full = bought & (bundles >= caps * (1.0 - QUANTITY_TOLERANCE))
+    limits = observations.problem.limits(observations)
+    in_full = bought & (bundles >= limits * (1.0 - QUANTITY_TOLERANCE))
+    in_part = bought & ~in_full if classes is None else classes.side == AT
 
     def named(mask: Any) -> tuple[str, ...]:
-        return tuple(observations.goods[i] for i in np.flatnonzero(mask))
+        return tuple(observations.shown_goods[i] for i in np.flatnonzero(mask))
 
-    repeated = None
+    n_customers = repeated = None
     if observations.customers is not None:
         _, counts = np.unique(np.asarray(observations.customers, dtype=object).astype(str), return_counts=True)
-        repeated = int(np.sum(counts > 1))
+        n_customers, repeated = len(counts), int(np.sum(counts > 1))
     funded = (budgets > 0) & np.isfinite(budgets)
     spent = np.sum(np.where(offered, prices, 0.0) * bundles, axis=1)
+    is_all_spent = bool(funded.any()) and bool((spent >= budgets * (1.0 - MONEY_TOLERANCE)).all())
+    lowest, highest = prices.min(axis=0), np.max(prices, axis=0, where=offered, initial=0.0)
     return Audit(
         n_observations=len(prices),
         n_goods=prices.shape[1],
@@ -180,14 +254,22 @@ def audit(observations: Observations) -> Audit:
         degenerate_rows=tuple(np.flatnonzero(kind == DEGENERATE).tolist()),
         n_nearly_spent=int(np.sum((kind == DEGENERATE) & (spent < budgets) & (spent > 0.99 * budgets))),
         n_repeated_customers=repeated,
+        n_customers=n_customers,
         n_identical_rows=_n_identical(prices, budgets, bundles, caps),
+        n_empty=int(np.sum(~bought.any(axis=1))),
         never_bought=named(~bought.any(axis=0) & offered.any(axis=0)),
         always_bought=named((in_full | ~offered).all(axis=0) & offered.any(axis=0)),
         never_offered=named(~offered.any(axis=0)),
         sometimes_absent=int(np.sum(~offered.all(axis=0) & offered.any(axis=0))),
         spent_share=float(np.mean(spent[funded] / budgets[funded])) if funded.any() else float("nan"),
-        is_whole=not (bought & ~in_full).any(),
-        is_one_menu=len(prices) > 1 and all(bool((a == a[0]).all()) for a in (prices, budgets, caps)),
+        is_whole=not in_part.any(),
+        n_units=_n_units(bundles) if limits is caps else 0,
+        is_one_menu=len(prices) > 1
+        and all(bool((a == a[0]).all()) for a in (prices, caps))
+        and (is_all_spent or bool((budgets == budgets[0]).all())),
+        fixed_prices=named((offered.sum(axis=0) > 1) & (lowest == highest)),
+        is_all_bought=_is_all_bought(observations),
+        is_all_spent=is_all_spent,
         price_range=_range(prices[offered]),
         budget_range=_range(budgets),
     )

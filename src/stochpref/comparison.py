@@ -21,6 +21,7 @@ from stochpref.models.fit import Fit
 from stochpref.models.shared import check_observations
 from stochpref.observations import Observations
 from stochpref.result import Drawn
+from stochpref.verdicts import Verdicts
 
 Array = NDArray[np.float64]
 
@@ -47,6 +48,7 @@ class FitScores(NamedTuple):
     explained : share of those that its one best utility explains strictly.
     loo : leave-one-out log score; None for a common utility, which has no posterior.
     held_out, held_out_explained : log score and share explained of data held out; None without such data.
+    verdicts : whether it has converged, is identified and fits.
     """
 
     name: str
@@ -56,6 +58,7 @@ class FitScores(NamedTuple):
     loo: Estimate | None
     held_out: Estimate | None
     held_out_explained: float | None
+    verdicts: Verdicts | None
 
 
 class Difference(NamedTuple):
@@ -96,7 +99,8 @@ class Comparison(Drawn):
             for name in ("loo", "held_out"):
                 score = row.pop(name)
                 row |= dict(zip((name, f"{name}_error"), (None, None) if score is None else score, strict=True))
-            rows.append(row)
+            verdicts = row.pop("verdicts")
+            rows.append(row | ({} if verdicts is None else verdicts.by_name))
         return rows
 
     def remarks(self) -> tuple[str, ...]:
@@ -117,6 +121,10 @@ class Comparison(Drawn):
             if self.n_held_out:
                 line += f"{_words(fit.held_out):>20}{_share(fit.held_out_explained):>11}"
             lines.append(line)
+        lines += [
+            "",
+            *(f"{name}: {fit.verdicts.grades}" for name, fit in zip(names, self.fits, strict=True) if fit.verdicts),
+        ]
         lines += ["", *(_verdict(names[0], difference) for difference in self.differences)]
         lines += ["", *(f"! {warning}" for warning in self.warnings)]
         return "\n".join(lines).rstrip()
@@ -242,6 +250,7 @@ def _scores(name: str, model: Fit | Scored, each: dict[str, Array], held_out: Ob
         loo=_estimate(each["leave-one-out"]) if "leave-one-out" in each else None,
         held_out=_estimate(each["held out"]) if held_out is not None else None,
         held_out_explained=None if held_out is None or own is None else own.consistency(held_out),
+        verdicts=None if own is None else own.verdicts(),
     )
 
 

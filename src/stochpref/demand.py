@@ -43,6 +43,7 @@ class Demand(Drawn):
     level : of the intervals.
     goods : names.
     labels : k names of the menus; their numbers from 1 where they have none.
+    cautions : what to know before relying on the numbers, in sentences.
     """
 
     mean: Array
@@ -58,6 +59,7 @@ class Demand(Drawn):
     level: float
     goods: tuple[str, ...]
     labels: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
     picture: ClassVar[str] = "result_plots:demand"
 
@@ -92,7 +94,7 @@ class Demand(Drawn):
                 lines.append(f"    ({len(rows) - 30} goods not shown)")
         if len(self.mean) > 5:
             lines.append(f"  and {len(self.mean) - 5:,} more menus")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -106,6 +108,7 @@ class Elasticities(Drawn):
     step : relative change of the prices from which they were computed.
     level : of the intervals.
     goods : names.
+    cautions : what to know before relying on the numbers, in sentences.
     """
 
     mean: Array
@@ -114,6 +117,7 @@ class Elasticities(Drawn):
     step: float
     level: float
     goods: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
     picture: ClassVar[str] = "result_plots:elasticities"
 
@@ -147,7 +151,7 @@ class Elasticities(Drawn):
         elif has_intervals:
             lines += ["", f"  own price, {100 * self.level:g} % intervals (.to_pandas() has all)"]
             lines += [f"  {shown(name, 13):<14}{self._between(i, i):>18}" for i, name in enumerate(goods)]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
 
     def _between(self, i: int, j: int) -> str:
         if np.isnan(self.mean[i, j]):

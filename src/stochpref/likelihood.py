@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, brentq, minimize
 from scipy.stats import chi2
 
+from stochpref.audit import refuse_baskets
 from stochpref.bessel import mean_resultant_length
 from stochpref.errors import InvalidArgument, shown
 from stochpref.mass.masses import Sums
@@ -338,7 +339,8 @@ def fit_maximum_likelihood(
     names = source.problem.coordinates(source.goods)
     if len(names) < 2:
         raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
-    with open_store(source, engine=engine, degenerate=degenerate, report=report) as (store, _):
+    with open_store(source, engine=engine, degenerate=degenerate, report=report) as (store, origin):
+        refuse_baskets(origin.kept)
         if store.is_large:
             maximum, anchored = maximise_large(store, tolerance=tolerance)
             information = anchored.exact.information

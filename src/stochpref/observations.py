@@ -116,6 +116,7 @@ class Menus(Rows):
     labels : T names of the menus or None; tables of demand show them.
     problem : what customers solve, by name or as an object of `stochpref.problems`; None for that of the fit asked.
     features : name -> (T, n) numbers by good or (T,) by menu.
+    titles : n texts that people know the goods by, where those are not their names, or None.
     """
 
     prices: Array
@@ -125,6 +126,7 @@ class Menus(Rows):
     labels: tuple[str, ...] | None
     problem: Problem | None
     features: Mapping[str, Array]
+    titles: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -136,6 +138,7 @@ class Menus(Rows):
         labels: Iterable[object] | None = None,
         problem: str | Problem | None = None,
         features: Mapping[str, ArrayLike] | None = None,
+        titles: Iterable[object] | None = None,
     ) -> None:
         solved = None if problem is None else as_problem(problem)
         has_budgets = budgets is not None and (solved is None or solved.needs_budget)
@@ -148,6 +151,7 @@ class Menus(Rows):
             labels=checked_names(labels, shape[0], "labels"),
             problem=solved,
             features=_checked_features(features, shape),
+            titles=checked_names(titles, shape[1], "titles"),
         )
         refuse(find_faults(self, None, needs_budget=has_budgets) if solved is None else solved.find_faults(self, None))
 
@@ -163,7 +167,7 @@ class Observations(Rows):
     customers : T labels or None; a label that repeats is only a label, each observation has its own utility.
     labels : T names of the observations or None; summaries, reports and files that are written show them.
     problem : what customers solve, by name or as an object of `stochpref.problems`.
-    features : as in `Menus`.
+    features, titles : as in `Menus`.
     nonempty : only purchases that were not empty were recorded.
     """
 
@@ -176,6 +180,7 @@ class Observations(Rows):
     labels: tuple[str, ...] | None
     problem: Problem
     features: Mapping[str, Array]
+    titles: tuple[str, ...] | None
     nonempty: bool
 
     def __init__(
@@ -190,6 +195,7 @@ class Observations(Rows):
         labels: Iterable[object] | None = None,
         problem: str | Problem = "divisible",
         features: Mapping[str, ArrayLike] | None = None,
+        titles: Iterable[object] | None = None,
         nonempty: bool = False,
     ) -> None:
         solved = as_problem(problem)
@@ -209,6 +215,7 @@ class Observations(Rows):
             labels=checked_names(labels, shape[0], "labels"),
             problem=solved,
             features=_checked_features(features, shape),
+            titles=checked_names(titles, shape[1], "titles"),
             nonempty=bool(nonempty),
         )
         refuse([*self.problem.find_faults(self, x), *(_find_empty(self) if nonempty else [])])

@@ -1,23 +1,28 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Does the model reproduce what it was fitted to? Shares of customers who buy each good, and basket sizes.
+"""Does the model reproduce what it was fitted to? Shares of goods, sizes of baskets, money spent, baskets never seen.
 
 A fit is checked by replicates: for each of some posterior draws every customer gets a new utility and buys from the
-menu they faced. A single customer, whose utility is known, buys once from every menu.
+menu they faced. A single customer, whose utility is known, buys once from every menu. What lies farthest off, in units
+of what can be borne, is the verdict.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.errors import counted, shown
 from stochpref.laws.menus import draw_customers
 from stochpref.market import Market
 from stochpref.observations import Observations
+from stochpref.result import Result
 from stochpref.rows import places_of
+from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
@@ -26,17 +31,43 @@ _MOST_CELLS: Final = 3e7  # quantities bought in all replicates together
 _FEWEST, _MOST_REPLICATES = 20, 200
 _MOST_SIZES: Final = 24  # of baskets that are told apart
 _LEVEL: Final = (0.05, 0.95)
+_ENOUGH: Final = 0.75  # of the 90 % intervals that hold what was observed: fewer by chance is rare
+_CLOSE: Final = 0.05  # a share that one utility misses by less does not change a decision,
+_BEYOND: Final = 0.02  # nor does one so little beyond the interval of a posterior,
+_SOME_BEYOND: Final = 0.08  # nor a single one so much, where enough of the others are inside
+_NEW: Final = 0.05  # a share of baskets never seen, beyond what is to be expected
+_NEARLY: Final = 2.0  # times what can be borne
+_FEWEST_ROWS: Final = 10  # of which anything can be said
 
 
-class PredictiveCheck(NamedTuple):
-    """Observed beside predicted.
+class Misfit(NamedTuple):
+    """One way in which a model does not buy as customers did.
 
+    size : in units of what can be borne.
+    text : what was observed beside what the model says.
+    """
+
+    size: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PredictiveCheck(Result):
+    """Observed beside predicted; print it for its verdict.
+
+    Attributes
+    ----------
+    goods : names.
     share, share_lower, share_upper : (n,) of customers offered a good, those who bought some; NaN if never on offer.
     size, size_lower, size_upper : (k,) of customers, those with so many different goods in the basket.
     size_step : how many sizes each of the k counts: from 0 to step - 1, and so on.
+    spent, spent_lower, spent_upper : money that a customer spent on average.
+    novel, novel_lower, novel_upper : share of baskets, sets of goods, that are to be expected to be new to the data
+        (those that one customer only had), and of those that the model makes up.
     n_rows, n_replicates : observations used, and how often each bought again.
     """
 
+    goods: tuple[str, ...]
     share: Array
     share_lower: Array
     share_upper: Array
@@ -44,6 +75,12 @@ class PredictiveCheck(NamedTuple):
     size_lower: Array
     size_upper: Array
     size_step: int
+    spent: float
+    spent_lower: float
+    spent_upper: float
+    novel: float
+    novel_lower: float
+    novel_upper: float
     n_rows: int
     n_replicates: int
 
@@ -55,26 +92,140 @@ class PredictiveCheck(NamedTuple):
     @property
     def n_inside(self) -> int:
         """Number of goods whose observed share lies in its interval."""
-        return int(np.sum((self.share >= self.share_lower - 1e-9) & (self.share <= self.share_upper + 1e-9)))
+        return _n_inside(self.share, self.share_lower, self.share_upper)
 
     @property
     def largest_miss(self) -> float:
         """Largest distance of an observed share from its interval."""
-        return _farthest(self.share, self.share_lower, self.share_upper)
+        return float(np.nanmax(_beyond(self.share, self.share_lower, self.share_upper), initial=0.0))
 
     @property
     def n_sizes_inside(self) -> int:
         """Number of basket sizes whose observed share lies in its interval."""
-        return int(np.sum((self.size >= self.size_lower - 1e-9) & (self.size <= self.size_upper + 1e-9)))
+        return _n_inside(self.size, self.size_lower, self.size_upper)
 
     @property
     def largest_size_miss(self) -> float:
         """Largest distance of the share of a basket size from its interval."""
-        return _farthest(self.size, self.size_lower, self.size_upper)
+        return float(np.nanmax(_beyond(self.size, self.size_lower, self.size_upper), initial=0.0))
+
+    @property
+    def misfits(self) -> dict[str, Misfit]:
+        """How far the model is off, by what is compared: share, size, money, basket."""
+        found = {"size": self._misfit_of_sizes(), "money": self._misfit_of_money(), "basket": self._misfit_of_baskets()}
+        return {"share": self._misfit_of_shares(), **found} if self.n_checked else found
+
+    def verdict(self, remedy: str = "") -> Verdict:
+        """Return whether the model buys as customers did, with its strongest misfit and a remedy."""
+        if self.n_checked == 0:
+            return Verdict("note", "fit not judged: no good was ever on offer")
+        if self.n_rows < _FEWEST_ROWS:
+            return Verdict("note", f"fit not judged: {counted(self.n_rows, 'observation')} can hardly tell")
+        worst = max(self.misfits.values(), key=lambda misfit: misfit.size)
+        status = status_of(worst)
+        if status == "good":
+            return Verdict(
+                status, "fits: it buys as customers did (shares of goods, goods in a basket, money, kinds of basket)"
+            )
+        said = "nearly fits" if status == "nearly" else "DOES NOT FIT"
+        return Verdict(status, f"{said}: {worst.text}" + (f"; {remedy}" if remedy else ""))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields, as JSON can hold them: null for NaN."""
+        return {
+            name: [None if np.isnan(x) else float(x) for x in value] if isinstance(value, np.ndarray) else value
+            for name, value in ((field.name, getattr(self, field.name)) for field in fields(self))
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each good: the share of customers who bought some, observed and predicted."""
+        rows = zip(self.goods, self.share, self.share_lower, self.share_upper, strict=True)
+        return [dict(zip(("good", "share", "lower", "upper"), row, strict=True)) for row in rows]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return where the model is off most, of all that is compared."""
+        return tuple(misfit.text for misfit in self.misfits.values())
+
+    def __str__(self) -> str:
+        lines = [f"{self.verdict().text}", ""]
+        lines += [f"  {remark}" for remark in self.remarks()]
+        return "\n".join(lines)
+
+    @property
+    def _has_intervals(self) -> bool:
+        return self.n_replicates > 1
+
+    def _borne(self, n_inside: int, n_checked: int) -> float:
+        """Return the distance from an interval that can be borne."""
+        if not self._has_intervals:
+            return _CLOSE
+        return _SOME_BEYOND if n_inside >= _ENOUGH * n_checked else _BEYOND
+
+    def _misfit_of_shares(self) -> Misfit:
+        beyond = _beyond(self.share, self.share_lower, self.share_upper)
+        i = int(np.nanargmax(beyond))
+        between = _between(self.share_lower[i], self.share_upper[i])
+        text = (
+            f"{_percent(self.share[i])} bought {shown(self.goods[i])} where it was on offer, the model says {between}"
+        )
+        return Misfit(float(beyond[i]) / self._borne(self.n_inside, self.n_checked), text)
+
+    def _misfit_of_sizes(self) -> Misfit:
+        beyond = _beyond(self.size, self.size_lower, self.size_upper)
+        k, step = int(np.argmax(beyond)), self.size_step
+        size = counted(k, "good") if step == 1 else f"{k * step} to {(k + 1) * step - 1} goods"
+        between = _between(self.size_lower[k], self.size_upper[k])
+        text = f"{_percent(self.size[k])} of the baskets hold {size}, the model says {between}"
+        return Misfit(float(beyond[k]) / self._borne(self.n_sizes_inside, len(self.size)), text)
+
+    def _misfit_of_money(self) -> Misfit:
+        beyond = max(self.spent_lower - self.spent, self.spent - self.spent_upper, 0.0)
+        text = f"customers spent {self.spent:,.4g} on average, the model says {self.spent_lower:,.4g}"
+        text += f" to {self.spent_upper:,.4g}" if self._has_intervals else ""
+        scale = max(self.spent, self.spent_upper)
+        return Misfit(beyond / (scale * (_BEYOND if self._has_intervals else _CLOSE)) if scale > 0 else 0.0, text)
+
+    def _misfit_of_baskets(self) -> Misfit:
+        # Too few new baskets are no sin of one utility, which has no odd customers.
+        error = 2.0 * np.sqrt(self.novel / self.n_rows)  # of a share that is a number of singletons
+        beyond = max(self.novel_lower - self.novel - error, 0.0)
+        between = _between(self.novel_lower, self.novel_upper)
+        expected = _percent(self.novel)
+        text = f"{between} of the baskets that the model makes up nobody had, where {expected} is to be expected"
+        return Misfit(beyond / _NEW, text)
 
 
-def _farthest(observed: Array, lower: Array, upper: Array) -> float:
-    return float(np.nanmax(np.maximum(lower - observed, observed - upper), initial=0.0))
+def status_of(misfit: Misfit) -> str:
+    """Return whether a misfit can be borne: "good", "nearly" or "bad"."""
+    if misfit.size <= 1.0:
+        return "good"
+    return "nearly" if misfit.size <= _NEARLY else "bad"
+
+
+def _n_inside(observed: Array, lower: Array, upper: Array) -> int:
+    return int(np.sum((observed >= lower - 1e-9) & (observed <= upper + 1e-9)))
+
+
+def _beyond(observed: Array, lower: Array, upper: Array) -> Array:
+    return np.maximum(lower - observed, observed - upper)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
+
+
+def _between(lower: float, upper: float) -> str:
+    low, high = _percent(lower), _percent(upper)
+    return high if low == high else f"{low.removesuffix(' %')} to {high}"
+
+
+class _Statistics(NamedTuple):
+    """Of bundles: share of each good (n,), baskets by size (n + 1,), money a customer, and sets of goods (T,)."""
+
+    share: Array
+    n_of_size: NDArray[np.int64]
+    spent: float
+    baskets: NDArray[np.uint64]
 
 
 def check_purchases(market: Market, observations: Observations, *, rng: np.random.Generator) -> PredictiveCheck:
@@ -89,37 +240,43 @@ def check_purchases(market: Market, observations: Observations, *, rng: np.rando
     for s in picked:
         draw_fn = partial(_sample, market, int(s), columns, rng)
         utilities = draw_customers(draw_fn, data.menus, nonempty=data.nonempty)
-        replicates.append(data.problem.choose(utilities, data) > 0)
-    return _compare(data, replicates)
+        replicates.append(_statistics(data, data.problem.choose(utilities, data)))
+    return _compare(data, _statistics(data, data.bundles), replicates)
 
 
 def _sample(market: Market, draw: int, columns: NDArray[np.int64], rng: np.random.Generator, size: int) -> Array:
     return market.sample(draw, size, rng=rng)[:, columns]
 
 
-def _compare(data: Observations, replicates: list[NDArray[np.bool_]]) -> PredictiveCheck:
-    offered = np.isfinite(data.prices).sum(axis=0)
-    bought = data.bundles > 0
-    largest = max(int(rows.sum(axis=1).max()) for rows in (bought, *replicates))
-    step = largest // _MOST_SIZES + 1
-    k = largest // step + 1
-
-    def shares(rows: NDArray[np.bool_]) -> Array:
-        return np.where(offered > 0, rows.sum(axis=0) / np.maximum(offered, 1), np.nan)
-
-    def sizes(rows: NDArray[np.bool_]) -> Array:
-        return np.bincount(rows.sum(axis=1) // step, minlength=k) / len(rows)
-
-    share_lower, share_upper = np.quantile([shares(rows) for rows in replicates], _LEVEL, axis=0)
-    size_lower, size_upper = np.quantile([sizes(rows) for rows in replicates], _LEVEL, axis=0)
-    return PredictiveCheck(
-        share=shares(bought),
-        share_lower=share_lower,
-        share_upper=share_upper,
-        size=sizes(bought),
-        size_lower=size_lower,
-        size_upper=size_upper,
-        size_step=step,
-        n_rows=len(data),
-        n_replicates=len(replicates),
+def _statistics(data: Observations, bundles: Array) -> _Statistics:
+    offered = np.isfinite(data.prices)
+    n_offered, rows = offered.sum(axis=0), bundles > 0
+    marks = np.random.default_rng(0).integers(2**63, size=data.n_goods, dtype=np.uint64)  # a set of goods: their sum
+    return _Statistics(
+        share=np.where(n_offered > 0, rows.sum(axis=0) / np.maximum(n_offered, 1), np.nan),
+        n_of_size=np.bincount(rows.sum(axis=1), minlength=data.n_goods + 1),
+        spent=float(np.mean(np.sum(np.where(offered, data.prices, 0.0) * bundles, axis=1))),
+        baskets=rows @ marks,
     )
+
+
+def _compare(data: Observations, seen: _Statistics, replicates: list[_Statistics]) -> PredictiveCheck:
+    largest = max(int(np.flatnonzero(one.n_of_size)[-1]) for one in (seen, *replicates))
+    step = largest // _MOST_SIZES + 1
+    starts = np.arange(0, largest + 1, step)
+
+    def sizes(one: _Statistics) -> Array:
+        return np.add.reduceat(one.n_of_size[: largest + 1], starts) / len(data)
+
+    known, counts = np.unique(seen.baskets, return_counts=True)
+    novel = [float(np.mean(~np.isin(one.baskets, known))) for one in replicates]
+    shares = np.quantile([one.share for one in replicates], _LEVEL, axis=0)
+    size = np.quantile([sizes(one) for one in replicates], _LEVEL, axis=0)
+    spent = np.quantile([one.spent for one in replicates], _LEVEL)
+    return PredictiveCheck(
+        data.goods, seen.share, shares[0], shares[1],
+        sizes(seen), size[0], size[1], step,
+        seen.spent, float(spent[0]), float(spent[1]),
+        float(np.sum(counts == 1) / len(data)), *(float(x) for x in np.quantile(novel, _LEVEL)),
+        len(data), len(replicates),
+    )  # fmt: skip

@@ -89,7 +89,7 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if hasattr(value, "_asdict"):
-        return plain(value._asdict())
+        return value.as_dict() if hasattr(value, "as_dict") else plain(value._asdict())
     if isinstance(value, Mapping):
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

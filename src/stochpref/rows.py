@@ -33,8 +33,14 @@ class Rows:
 
     prices: Array
     goods: tuple[str, ...]
+    titles: tuple[str, ...] | None
     features: Mapping[str, Array]
     problem: Problem | None
+
+    @property
+    def shown_goods(self) -> tuple[str, ...]:
+        """What people call the goods: their titles, their names where there are none."""
+        return self.titles or self.goods
 
     @property
     def n_goods(self) -> int:
@@ -65,6 +71,8 @@ class Rows:
         }
         fields["features"] = {name: _spread(values, places, n, 0.0) for name, values in self.features.items()}
         fields["problem"] = None if self.problem is None else self.problem.over(names, self.goods)
+        called = dict(zip(self.goods, self.shown_goods, strict=True))
+        fields["titles"] = None if self.titles is None else tuple(called.get(name, name) for name in names)
         return _changed(self, goods=checked_goods(names, n), **fields)
 
     def under(self, problem: Problem) -> Self:

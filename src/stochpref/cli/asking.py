@@ -82,21 +82,24 @@ def predict(
     menus = reading.menus(file, fitted.goods_, needs_budget=fitted.problem_.needs_budget)
     labels, bundles = menu_labels(menus), fitted.predict(menus)
     demand = fitted.demand(menus, level=level) if fitted.customers_differ else None
+    cautions, verdicts = fitted.cautions(menus), fitted.verdicts()
     if as_json:
-        content = {"goods": list(menus.goods), "labels": list(labels), "bundles": bundles.tolist()}
-        echo_json(content if demand is None else {**content, "demand": demand.as_dict()})
+        content: dict[str, Any] = {"goods": list(menus.goods), "labels": list(labels), "bundles": bundles.tolist()}
+        content |= {"cautions": list(cautions)} if demand is None else {"demand": demand.as_dict()}
+        echo_json({**content, "verdicts": verdicts.as_dict()})
     else:
-        echo(_bundle_table(menus, labels, bundles) if demand is None else demand)
+        echo(_bundle_table(menus, labels, bundles, cautions) if demand is None else demand)
+        echo(f"  The fit: {verdicts.grades} (stochpref summary {folder})")
     if out is not None:
         write_rows(out, prediction_rows(menus, bundles, demand), for_spreadsheet=spreadsheet)
         wrote(out, counted(len(menus), "menu"))
 
 
-def _bundle_table(menus: Menus, labels: tuple[str, ...], bundles: Any) -> str:
+def _bundle_table(menus: Menus, labels: tuple[str, ...], bundles: Any, cautions: tuple[str, ...]) -> str:
     lines = ["Bundles of the common utility"]
     for t in range(min(len(menus), 10)):
         bought = [f"{shown(menus.goods[i])} {bundles[t, i]:.3g}" for i in range(menus.n_goods) if bundles[t, i] > 0]
         lines.append(f"  menu {shown(labels[t])}: {', '.join(bought) or 'nothing'}")
     if len(menus) > 10:
         lines.append(f"  and {len(menus) - 10:,} more menus")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  ! {caution}" for caution in cautions)])

@@ -56,9 +56,11 @@ def check(
     else:
         echo(_as_text(result))
     if result.observations is None or (result.bad and not reading.skip_bad):
-        way_out = (
-            "correct the file" if result.observations is None else "correct them or leave them out with --skip-bad"
-        )
+        way_out = "correct them or leave them out with --skip-bad"
+        if result.observations is None:
+            way_out = "correct the file"
+        elif result.n_bad > result.n_read / 2:  # what is left would be another data set
+            way_out = "correct the file, or read it another way, as said above"
         raise InvalidArgument(f"{file}: {result.n_bad:,} of {result.n_read:,} observations break a rule; {way_out}")
     if result.bad:
         echo(f"left out {result.n_bad:,} of {result.n_read:,} observations", err=True)
@@ -178,12 +180,14 @@ def _draw_law(
 
 
 def _as_text(result: Scan) -> str:
+    notes = "".join(f"  {note}\n" for note in result.notes)
     parts = [f"{result.source}: {result.describe_bad(limit=5)}"] if result.bad else []
+    if result.observations is None and notes:
+        parts.append(notes.rstrip())
     if result.observations is not None:
         audit = result.observations.audit()
         heading = f"{'The others' if result.bad else result.source}, read as {result.layout}"
-        notes = "".join(f"  {note}\n" for note in result.notes)
-        parts.append(f"{heading}, goods {listed(result.observations.goods, 6)}:\n{notes}{audit}")
+        parts.append(f"{heading}, goods {listed(result.observations.shown_goods, 6)}:\n{notes}{audit}")
         if audit.degenerate_rows:
             first = "\n".join(f"    {result.locate(t)}" for t in audit.degenerate_rows[:5])
             parts.append(f"  The first degenerate observations in the file:\n{first}")

@@ -207,7 +207,7 @@ def _located(file: Path, locate_fn: Callable[[int], str] | None) -> Iterator[Non
     try:
         yield
     except InvalidObservations as error:
-        if locate_fn is None:
+        if locate_fn is None or not error.rows:
             raise
         places = ", ".join(locate_fn(t) for t in error.rows[:3])
         raise InvalidObservations(f"{file}: {error}; in the file: {places}", error.rows) from None

@@ -119,6 +119,13 @@ class Reading:
     fill_within: Annotated[float, typer.Option(help="Of orders: days that such a price may be away.")] = 28.0
     sheet: _Sheet = None
     problem: _Problem = "divisible"
+    units: Annotated[
+        list[str] | None,
+        typer.Option(help="Split goods into units, each with a worth of its own: 3, or coffee=3; may be repeated."),
+    ] = None
+    feature: Annotated[
+        list[str] | None, typer.Option(help="Of a .pb file: category, or target, of projects; may be repeated.")
+    ] = None
 
     def scan(self, file: Path) -> Scan:
         """Return what a file holds, good and bad."""
@@ -131,6 +138,8 @@ class Reading:
             fill_within=self.fill_within,
             sheet=self.sheet,
             problem=self.problem,
+            units=_units(self.units),
+            features=self.feature or (),
             **self._rules(),
         )
 
@@ -150,6 +159,9 @@ class Reading:
                 f"--problem must be divisible for a folder, which is read in blocks; received {self.problem}; join its "
                 "files into one"
             )
+        for name in ("units", "feature"):
+            if getattr(self, name):
+                raise InvalidArgument(f"{option_of(name)} is for files; {folder} is a folder; give one file")
         return StoredObservations(folder, skip_bad=self.skip_bad, single_precision=single_precision, **self._rules())
 
     def _rules(self) -> dict[str, Any]:
@@ -219,6 +231,19 @@ def given(record: Any) -> dict[str, Any]:
         for field in fields(record)
         if getattr(record, field.name) != field.default
     }
+
+
+def _units(assignments: list[str] | None) -> int | dict[str, int]:
+    """Return the number of units of all goods, or of some by name."""
+    counts: dict[str, int] = {}
+    for assignment in assignments or []:
+        good, equals, count = assignment.rpartition("=")
+        if not count.strip().isdecimal() or (not equals and len(assignments or []) > 1):
+            raise InvalidArgument(f"--units must be one number, or GOOD=NUMBER for some goods; received {assignment!r}")
+        if not equals:
+            return int(count)
+        counts[good.strip()] = int(count)
+    return counts or 1
 
 
 def _columns(assignments: list[str] | None) -> dict[str, str]:

@@ -4,11 +4,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from stochpref.errors import counted, shown
+import numpy as np
+
+from stochpref.errors import counted, listed, shown
 from stochpref.result import Drawn
+from stochpref.verdicts import Verdict, Verdicts
+
+_NEARLY_PROVEN: Final = 0.01  # of the observations: what a better utility could explain beyond
+_AS_WIDE: Final = 0.8  # range over that of a utility of which nothing is known, beyond which next to nothing is
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,6 +31,8 @@ class CommonSummary(Drawn):
     odd : (name of an observation, another that excludes it, or None), the first few; a name is a number from 1 where
         observations have no labels.
     steps : what the solver did.
+    verdicts : the three verdicts in grades.
+    cautions : what the data cannot tell and the numbers rest on, in sentences.
     """
 
     n_observations: int
@@ -38,6 +47,8 @@ class CommonSummary(Drawn):
     goods: tuple[tuple[str, float, float | None, float | None], ...]
     odd: tuple[tuple[str, str | None], ...]
     steps: tuple[str, ...]
+    verdicts: Verdicts
+    cautions: tuple[str, ...] = ()
 
     picture: ClassVar[str] = "result_plots:common"
 
@@ -57,6 +68,7 @@ class CommonSummary(Drawn):
             f"One common utility over {self.n_goods} goods, {counted(self.n_observations, 'observation')}{left_out}",
             f"  consistent   {self.n_consistent:,} ({proof})" + (f", margin {self.margin:.3g}" if self.margin else ""),
             f"  odd          {100 * self.corruption:.1f} % (95 % interval {low:.1f} to {high:.1f} %)",
+            *(f"  {verdict.text}" for verdict in self.verdicts[1:]),
             "  utility      range of utilities that explain as much",
         ]
         for name, value, lower, upper in self.goods[:12]:
@@ -69,4 +81,28 @@ class CommonSummary(Drawn):
         for t, other in self.odd[:5]:
             excluded = " is odd" if other is None else f" cannot hold together with observation {shown(other)}"
             lines.append(f"    observation {shown(t)}{excluded}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
+
+
+def judge_search(n_consistent: int, upper_bound: int, n_used: int) -> Verdict:
+    """Return whether it is proven that no utility explains more."""
+    if n_consistent == upper_bound:
+        return Verdict("good", f"converged: no utility explains more than {n_consistent:,}, which is proven")
+    status = "nearly" if upper_bound - n_consistent <= _NEARLY_PROVEN * n_used else "bad"
+    said = "nearly converged" if status == "nearly" else "NOT PROVEN"
+    most = f"no utility explains more than {upper_bound:,}"
+    return Verdict(status, f"{said}: {n_consistent:,} are explained, {most}; allow more effort (effort=Effort(…))")
+
+
+def judge_ranges(widths: Mapping[str, float] | None) -> Verdict:
+    """Return whether data tell a utility, from the widths of the 95 % ranges of its goods; None if not computed."""
+    if widths is None:
+        return Verdict("note", "identification not judged: no range of utilities was computed")
+    unknown = 2 * 1.96 / np.sqrt(len(widths))  # the range of a coordinate of a unit vector of which nothing is known
+    open_goods = [good for good, width in widths.items() if width > _AS_WIDE * unknown]
+    if not open_goods:
+        return Verdict("good", "identified: the utilities that explain as much agree on every good")
+    status = "bad" if len(open_goods) > len(widths) / 2 else "nearly"
+    return Verdict(
+        status, f"not identified: the data say next to nothing of {listed(open_goods)}; offer them, at other prices"
+    )

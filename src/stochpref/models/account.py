@@ -13,18 +13,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from stochpref.verdicts import Verdict
+
 _NAME: Final = 60  # characters of a name
 # Control characters, and the marks that change the direction of writing: a letter knows its own.
 _UNFIT: Final = dict.fromkeys(
     (*range(32), *range(127, 160), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " "
 )
-
-
-class Verdict(NamedTuple):
-    """One line: "good", "note" or "bad", and what to say."""
-
-    status: str
-    text: str
 
 
 class Sketch(NamedTuple):
@@ -78,7 +73,7 @@ class Account(NamedTuple):
     kind : of model, in words.
     headline, headline_unfit : the verdict in a line, and what it is where the fit does not buy as customers did.
     verdicts : what speaks for the fit and against it, plainly.
-    figure : the number that sums it up, and what it is.
+    figure : the number that sums it up, and what it is; None where the data do not tell.
     wanted, unwanted : what the utility of a good means, and what a good below zero is.
     notes : how customers differ, in lines.
     spread, trust : how customers differ, and why to believe it, at length.
@@ -88,7 +83,7 @@ class Account(NamedTuple):
     headline: str
     headline_unfit: str
     verdicts: tuple[Verdict, ...]
-    figure: tuple[str, str]
+    figure: tuple[str, str] | None
     wanted: str
     unwanted: str
     notes: tuple[str, ...]
@@ -97,7 +92,8 @@ class Account(NamedTuple):
 
 
 def as_sentence(text: str) -> str:
-    """Return a text with a capital and a full stop."""
+    """Return a text on one line, with a capital and a full stop."""
+    text = " ".join(text.split())
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 

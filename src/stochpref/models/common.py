@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 from sklearn.utils.validation import check_is_fitted
 
+from stochpref.audit import refuse_baskets
 from stochpref.checks import check_choice
 from stochpref.consensus.certificate import find_excluders
 from stochpref.consensus.conflicts import count_conflicts
@@ -23,7 +24,7 @@ from stochpref.consensus.explanation import Explanation, explain
 from stochpref.consensus.margins import widen
 from stochpref.consensus.objective import is_consistent, pack, resolve_margin
 from stochpref.consensus.solving import Effort, Solution, solve
-from stochpref.consensus.summary import CommonSummary
+from stochpref.consensus.summary import CommonSummary, judge_ranges, judge_search
 from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.kinds import DEGENERATE
 from stochpref.loading import load
@@ -42,6 +43,7 @@ from stochpref.regions import Regions, usable_rows
 from stochpref.rows import places_of
 from stochpref.stores.engines import connect, is_cluster
 from stochpref.stores.packing import data_hash
+from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
@@ -125,7 +127,7 @@ class CommonUtility(Fit):
 
         Raises
         ------
-        InvalidObservations : some are degenerate and were not to be dropped, or all are.
+        InvalidObservations : some are degenerate and were not to be dropped, or all are; or everything was bought.
         """
         check_observations(observations)
         check_choice(self.solver, "solver", SOLVERS)
@@ -136,6 +138,7 @@ class CommonUtility(Fit):
                 raise InvalidArgument(f"{argument} must be an {wanted} or None; received {record!r}")
         if self.engine != "cpu" and not is_cluster(self.engine):
             raise InvalidArgument(f"engine must be cpu, dask or a distributed.Client; received {self.engine!r}")
+        refuse_baskets(observations)
         unknown = observations.problem.unknown(observations)
         if unknown is not None:  # one utility does for every value what it does for another
             observations = observations.under(observations.problem.with_setting(*unknown))
@@ -208,6 +211,7 @@ class CommonUtility(Fit):
         low = beta.ppf(0.025, fewest, n_used - fewest + 1) if fewest else 0.0
         high = beta.ppf(0.975, most + 1, n_used - most) if most < n_used else 1.0
         self.corruption_interval_ = (float(low), float(high))
+        self.check_ = None
 
     @property
     def best_utility(self) -> Array:
@@ -217,7 +221,7 @@ class CommonUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The utility and its range over 95 % of the utilities that explain as much."""
-        places = places_of(self.goods_, self.coordinates_)
+        places = places_of(self.problem_.leading(self.goods_), self.coordinates_)
         ranges = self.utility_interval_
         return Wanted(self.utility_[places], None if ranges is None else ranges[places])
 
@@ -291,6 +295,17 @@ class CommonUtility(Fit):
             others = _find_excluders(regions, t, self.utility_)
         return explain(data, regions, t, self.utility_, self.margin_, others)
 
+    def judge(self) -> tuple[Verdict, Verdict]:
+        """Return whether the optimum is proven, and whether the data tell the utility of every good."""
+        ranges = self.utility_interval_
+        widths = (
+            None
+            if ranges is None
+            else dict(zip(self.coordinates_, (ranges[:, 1] - ranges[:, 0]).tolist(), strict=True))
+        )
+        n_used = self.n_observations_ - self.n_dropped_
+        return judge_search(self.n_consistent_, self.upper_bound_, n_used), judge_ranges(widths)
+
     def summary(self) -> CommonSummary:
         """Return what was learned, printable; observations go by their labels, or by their numbers from 1."""
         check_is_fitted(self)
@@ -322,6 +337,8 @@ class CommonUtility(Fit):
             goods=goods,
             odd=odd,
             steps=self.steps_,
+            verdicts=self.verdicts(),
+            cautions=self.cautions(),
         )
 
     def account(self) -> Account:

@@ -11,7 +11,7 @@ from stochpref import plots
 from stochpref.consensus.explanation import Explanation
 from stochpref.consensus.summary import CommonSummary
 from stochpref.errors import counted
-from stochpref.models.account import Account, Part, Sketch, Table, Verdict, shorten
+from stochpref.models.account import Account, Part, Sketch, Table, Verdict, as_sentence, shorten
 
 _N_ODD: Final = 50  # odd observations explained
 _MANY_ODD: Final = 0.2  # a share of odd purchases beyond which one utility is a poor account of them
@@ -22,6 +22,7 @@ def account_of(
 ) -> Account:
     """Return the account of a common utility; `explain_fn` says why one of the odd observations is odd."""
     n_used = summary.n_observations - summary.n_dropped
+    identified = summary.verdicts.identified
     share, many = 100 * summary.n_consistent / n_used, summary.corruption > _MANY_ODD
     low, high = (100 * end for end in summary.corruption_interval)
     proof = "No other utility explains more: this is proven."
@@ -41,8 +42,13 @@ def account_of(
         headline=f"One utility explains {explained}.",
         headline_unfit=f"One utility explains {explained}.",
         verdicts=(
-            Verdict("good" if summary.is_optimal else "note", proof),
+            Verdict("good" if summary.is_optimal else "nearly", proof),
             Verdict("bad" if many else "good", how_odd + advice),
+            *(
+                [identified._replace(text=as_sentence(identified.text))]
+                if identified.status in ("nearly", "bad")
+                else []
+            ),
         ),
         figure=(f"{share:.1f} %", "explained by one utility"),
         wanted=f"The utility that all customers but the odd ones share, scaled to length 1{ranges}.",

@@ -11,8 +11,9 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 import xarray as xr
@@ -23,19 +24,24 @@ from sklearn.utils.validation import check_is_fitted
 from stochpref.checks import check_count
 from stochpref.demand import Demand, Elasticities, expected_demand, price_elasticities
 from stochpref.errors import InvalidArgument
+from stochpref.extrapolation import find_extrapolations
 from stochpref.laws import VonMisesFisher
 from stochpref.market import Market
-from stochpref.models.account import Account
+from stochpref.models.account import Account, as_sentence
 from stochpref.models.shared import check_observations
 from stochpref.models.storage import SavedFit, save_model
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS
+from stochpref.predictive_check import PredictiveCheck, check_purchases
 from stochpref.problems import Problem
 from stochpref.readers.by_name import as_menus
 from stochpref.rows import places_of
 from stochpref.scores import consistency
+from stochpref.verdicts import Verdict, Verdicts
 
 Array = NDArray[np.float64]
+
+_CHECKED_DRAWS: Final = 200  # of the posterior, at most, that the predictive check takes
 
 
 class Wanted(NamedTuple):
@@ -56,6 +62,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     customers_differ : each has a utility of their own, so that demand is smooth in prices.
     caveat : what is left to say of a fit that no warning has said; "" for nothing.
     problem_ : what customers solve, with what was learned of it.
+    check_ : what `check` found, None until it was asked for; `fit` sets it to None.
     """
 
     name: ClassVar[str]
@@ -70,6 +77,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     observations_: Observations
     n_observations_: int
     n_dropped_: int
+    check_: PredictiveCheck | None = None
     data_hash_: str
     seed_: int | None
     command_: list[str] | None
@@ -147,6 +155,10 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         return None
 
     @abstractmethod
+    def judge(self) -> tuple[Verdict, Verdict]:
+        """Return whether the fit has converged and whether the data identify what it says."""
+
+    @abstractmethod
     def account(self) -> Account:
         """Return what the fit says of itself, for people."""
 
@@ -201,7 +213,8 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         n_draws : of the posterior, at most, evenly spaced.
         """
         faced = self._faced(menus, budgets)
-        return expected_demand(self._asked(n_customers, n_draws, len(faced)), faced, level)
+        found = expected_demand(self._asked(n_customers, n_draws, len(faced)), faced, level)
+        return replace(found, cautions=self.cautions(faced))
 
     def elasticities(
         self,
@@ -224,7 +237,37 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         if len(faced) != 1:
             raise InvalidArgument(f"elasticities are taken at one menu; received {len(faced)}; pass menus[t]")
         names = faced.goods if goods is None else tuple(goods)
-        return price_elasticities(self._asked(n_customers, n_draws, 2 * len(names)), faced, names, level)
+        found = price_elasticities(self._asked(n_customers, n_draws, 2 * len(names)), faced, names, level)
+        return replace(found, cautions=(*self.cautions(), *self.cautions(faced)))
+
+    def check(self) -> PredictiveCheck:
+        """Return whether customers of the fit, facing what was faced, buy as was bought; computed once and saved."""
+        check_is_fitted(self)
+        if self.check_ is None:
+            rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 2])
+            data = self.observations_.under(self.problem_)
+            self.check_ = check_purchases(self.market(1, _CHECKED_DRAWS), data, rng=rng)
+        return self.check_
+
+    def verdicts(self) -> Verdicts:
+        """Return whether the fit has converged, is identified and fits, in grades and words."""
+        return Verdicts(*self.judge(), self.check().verdict(self._remedy()))
+
+    def _remedy(self) -> str:
+        """Return what to try where the fit does not buy as customers did."""
+        audit = self.observations_.audit()
+        if audit.is_whole and audit.kinds.get("slack", 0) > audit.n_observations / 2:
+            return "if the change was just too small for one more item, read with budget='spent' (--budget spent)"
+        if self.customers_differ:
+            return "customers may be of several kinds, which one law does not hold: fit them apart (fit_groups)"
+        return "customers may differ: fit HeterogeneousUtility (--model heterogeneous)"
+
+    def cautions(self, menus: Menus | None = None) -> tuple[str, ...]:
+        """Return what to know before relying on the fit, or on what it says of menus: what the data cannot tell."""
+        check_is_fitted(self)
+        if menus is None:
+            return tuple(as_sentence(line) for line in self.observations_.audit().cautions())
+        return tuple(map(as_sentence, find_extrapolations(self.observations_, menus)))
 
     def _faced(self, menus: Any, budgets: ArrayLike | None) -> Menus:
         check_is_fitted(self)
@@ -263,6 +306,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""
         check_is_fitted(self)
         learned, tree = self._learned()
+        learned = {**learned, "check": self.check().as_dict()}
         save_model(self, folder, learned=learned, tree=tree, command=command)
 
     def __sklearn_clone__(self) -> Self:

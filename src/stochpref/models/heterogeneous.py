@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
+from stochpref.audit import refuse_baskets
 from stochpref.checks import check_choice, check_rng
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.laws import VonMisesFisher
@@ -55,6 +56,7 @@ from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions
 from stochpref.rows import places_of
 from stochpref.stores.opening import open_store
+from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
@@ -157,7 +159,7 @@ class HeterogeneousUtility(Fit):
 
         Raises
         ------
-        InvalidObservations : some are degenerate and were not to be dropped, or all are.
+        InvalidObservations : some are degenerate and were not to be dropped, or all are; or everything was bought.
         """
         source = as_observations(observations)
         plan = self._plan()
@@ -178,6 +180,7 @@ class HeterogeneousUtility(Fit):
             store, origin = stack.enter_context(
                 open_store(source, engine=self.engine, degenerate=self.degenerate, seed=key, report=report)
             )
+            refuse_baskets(origin.kept)
             self.goods_, self.n_features_in_ = source.goods, source.n_goods
             self.n_observations_, self.n_dropped_ = origin.n_observations, origin.n_dropped
             target = Target(store, prior.across(store.span))
@@ -214,16 +217,17 @@ class HeterogeneousUtility(Fit):
         self.concentration_ = float(parameters["concentration"].mean())
         self.diagnostics_, self._prior = found.labelled(labels), prior
         self._rows = make_rows(parameters, found, labels)
-        self.is_converged_, self._convergence = judge_convergence(
-            found, self.n_effective, self.status_, self.likelihood_error_
-        )
-        self.is_identified_, self._identification = judge_identification(self._rows, parameters, prior)
+        self._convergence = judge_convergence(found, self.n_effective, self.status_, self.likelihood_error_)
+        self._identification = judge_identification(self._rows, parameters, prior)
+        self.is_converged_ = self._convergence.status == "good"
+        self.is_identified_ = self._identification.status == "good"
+        self.check_ = None
 
     def _warn(self) -> None:
         if not self.is_converged_:
-            warnings.warn(self._convergence, NotConverged, stacklevel=3)
+            warnings.warn(self._convergence.text, NotConverged, stacklevel=3)
         if not self.is_identified_:
-            warnings.warn("; ".join(self._identification), NotIdentified, stacklevel=3)
+            warnings.warn(self._identification.verdict.text, NotIdentified, stacklevel=3)
 
     @property
     def best_utility(self) -> Array:
@@ -240,7 +244,9 @@ class HeterogeneousUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The posterior of the mean direction, with 90 % intervals."""
-        rows = [self._rows["mean_direction"][i] for i in places_of(self.goods_, self.coordinates_)]
+        rows = [
+            self._rows["mean_direction"][i] for i in places_of(self.problem_.leading(self.goods_), self.coordinates_)
+        ]
         return Wanted(np.array([row.mean for row in rows]), np.array([(row.lower, row.upper) for row in rows]))
 
     @property
@@ -338,6 +344,10 @@ class HeterogeneousUtility(Fit):
         """Return (T,) the log-probability of each fitted observation given the others."""
         return np.asarray(self.loo().elpd_i.values, np.float64).ravel()
 
+    def judge(self) -> tuple[Verdict, Verdict]:
+        """Return the verdicts on draws and data."""
+        return self._convergence, self._identification.verdict
+
     def account(self) -> Account:
         """Return what the posterior says of itself, for people."""
         posterior = group(self.posterior_, "posterior")
@@ -348,6 +358,8 @@ class HeterogeneousUtility(Fit):
         """Return what was learned and how far to trust it, printable."""
         check_is_fitted(self)
         concentrations = group(self.posterior_, "posterior")["concentration"].values
+        alikeness = average_alikeness(len(self.coordinates_), concentrations)
+        verdicts = self.verdicts()
         return HeterogeneousSummary(
             n_observations=self.n_observations_,
             n_goods=len(self.goods_),
@@ -358,11 +370,13 @@ class HeterogeneousUtility(Fit):
             n_draws=concentrations.shape[1],
             is_converged=self.is_converged_,
             is_identified=self.is_identified_,
-            verdict=(self._convergence, *self._identification),
+            verdict=(self._convergence.text, *self._identification.lines, verdicts.fits.text),
+            verdicts=verdicts,
             concentration=self._rows["concentration"][0],
             goods=tuple(sorted(self._rows["mean_direction"], key=lambda row: -row.mean)),
-            alikeness=average_alikeness(len(self.coordinates_), concentrations),
+            alikeness=alikeness if self._identification.is_spread_known else None,
             pareto_k=self.diagnostics_.pareto_k,
+            cautions=self.cautions(),
         )
 
     def _learned(self) -> tuple[dict[str, Any], xr.DataTree]:

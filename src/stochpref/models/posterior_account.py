@@ -30,28 +30,32 @@ def account_of(
     seconds : spent on drawing.
     draws : "mean_direction" (chains, draws, n) and "concentration" (chains, draws).
     """
-    is_converged, is_identified = summary.is_converged, summary.is_identified
+    converged, identified = summary.verdicts.converged.status, summary.verdicts.identified.status
+    draws_are = "The draws can be trusted" if converged == "good" else "The draws can nearly be trusted"
     headline = "The fit can be trusted, and the data say what customers want."
-    unfit = "The draws can be trusted, but the model does not buy as customers did."
-    if not is_identified:
-        headline = "The draws can be trusted, but the data leave something open."
-    if not is_converged:
-        left_open = "" if is_identified else ", and the data leave something open"
+    unfit = f"{draws_are}, but the model does not buy as customers did."
+    if converged != "good":
+        headline = f"{draws_are}, and the data say what customers want."
+    if identified != "good":
+        headline = f"{draws_are}, but the data leave something open."
+    if converged == "bad":
+        left_open = "" if identified == "good" else ", and the data leave something open"
         headline = unfit = f"Not yet: the draws have not converged{left_open}."
     alike = _alike_sentence(summary)
+    figure = (f"{100 * summary.alikeness:.0f} %", "agreement of customers") if summary.alikeness is not None else None
     return Account(
         kind="Customers who differ",
         headline=headline,
         headline_unfit=unfit,
         verdicts=_plain_verdicts(summary),
-        figure=(f"{100 * summary.alikeness:.0f} %", "agreement of customers"),
+        figure=figure,
         wanted=(
             "The average customer's utility, scaled to length 1, with 90 % intervals: above zero a good is wanted, "
             "below zero the average customer leaves it on the shelf whatever it costs; some customers still buy it."
         ),
         unwanted="Not wanted by the average customer, though some still buy it",
         notes=(alike,),
-        spread=(_spread(alike, len(goods), draws["concentration"]),),
+        spread=(_spread(alike, len(goods), draws["concentration"]),) if summary.alikeness is not None else (),
         trust=_trust(summary, found, goods, seconds, draws),
     )
 
@@ -59,18 +63,27 @@ def account_of(
 def _plain_verdicts(summary: HeterogeneousSummary) -> tuple[Verdict, ...]:
     """Return whether draws and data are enough, without figures; those are in the account of trust."""
     convergence = Verdict("bad", "The draws cannot be trusted yet: Trust, below, says why and what to do.")
-    if summary.is_converged:
+    converged, identified, _ = summary.verdicts
+    if converged.status == "nearly":
+        convergence = Verdict(
+            "nearly", "The draws nearly agree, or are few: Trust, below, says how far to rely on them."
+        )
+    if converged.status == "good":
         convergence = Verdict("good", "The draws agree with one another, and there are enough of them.")
-    if summary.is_identified:
+    if identified.status == "good":
         return convergence, Verdict("good", "The data are enough to tell what customers want and how alike they are.")
-    lines = [line.removeprefix("not identified: ") for line in summary.verdict[1:]]
-    return convergence, *(Verdict("bad", as_sentence(line)) for line in lines)
+    lines = [line.removeprefix("not identified: ") for line in summary.verdict[1:-1]]
+    return convergence, *(Verdict(identified.status, as_sentence(line)) for line in lines)
 
 
 def _alike_sentence(summary: HeterogeneousSummary) -> str:
-    agreement = summary.alikeness
+    agreement, kappa = summary.alikeness, summary.concentration
+    if agreement is None:
+        return (
+            f"How alike customers are the data do not tell (concentration from {kappa.lower:.3g} to {kappa.upper:.3g}, "
+            "90 % interval)."
+        )
     word = "much alike" if agreement > 0.85 else ("alike in the main" if agreement > 0.6 else "rather different")
-    kappa = summary.concentration
     return (
         f"Customers are {word}: they agree to {100 * agreement:.0f} % (0: all differ, 100: all alike; "
         f"concentration {kappa.mean:.3g}, 90 % interval {kappa.lower:.3g} to {kappa.upper:.3g})."
@@ -96,10 +109,11 @@ def _spread(alike: str, n_goods: int, concentration: Array) -> Part:
 def _trust(
     summary: HeterogeneousSummary, found: Diagnostics, goods: tuple[str, ...], seconds: float, draws: dict[str, Array]
 ) -> tuple[Part, ...]:
-    convergence, *identification = summary.verdict
+    converged, identified, fits = summary.verdicts
     verdicts = [
-        Verdict("good" if summary.is_converged else "bad", as_sentence(convergence)),
-        *(Verdict("good" if summary.is_identified else "bad", as_sentence(line)) for line in identification),
+        converged._replace(text=as_sentence(converged.text)),
+        *(Verdict(identified.status, as_sentence(line)) for line in summary.verdict[1:-1]),
+        fits._replace(text=as_sentence(fits.text)),
     ]
     sampled = (
         f"Sampled by {summary.sampler}: {counted(summary.n_chains, 'chain')} of {counted(summary.n_draws, 'draw')} in "

@@ -28,6 +28,8 @@ from stochpref.files import made, replacing
 from stochpref.models.former import FORMER_FORMAT, FORMER_PARTS, add_explained, former_header
 from stochpref.models.settings import as_setting, from_settings
 from stochpref.models.values import Values
+from stochpref.observations import Observations
+from stochpref.predictive_check import PredictiveCheck
 
 FORMAT: Final = 2
 HEADER: Final = "fit.json"
@@ -94,6 +96,26 @@ def restore_model(kind: type[Model], saved: SavedFit, records: Mapping[str, str]
     model.data_hash_ = data.text("hash")
     model.seed_, model.command_ = header.optional(header.whole, "seed"), header.optional(header.texts, "command")
     return model
+
+
+def restore_check(learned: Values, observations: Observations) -> PredictiveCheck | None:
+    """Return the predictive check that a fit was saved with; None where it is from a time without."""
+    if "check" not in learned.found:
+        return None
+    saved, n = learned.part("check"), observations.n_goods
+    n_sizes = max(len(saved.found["size"]), 1) if isinstance(saved.found.get("size"), list) else 1
+    found: dict[str, Any] = {"goods": observations.goods}
+    for name in ("share", "share_lower", "share_upper"):
+        found[name] = saved.numbers_or_none(name, n)
+    for name in ("size", "size_lower", "size_upper"):
+        found[name] = saved.numbers(name, n_sizes)
+    for name in ("spent", "spent_lower", "spent_upper"):
+        found[name] = saved.number(name)
+    for name in ("novel", "novel_lower", "novel_upper"):
+        found[name] = saved.number(name, 0.0, 1.0)
+    for name in ("size_step", "n_rows", "n_replicates"):
+        found[name] = saved.whole(name, 1)
+    return PredictiveCheck(**found)
 
 
 def write_fit(folder: str | Path, header: Mapping[str, Any], learned: Mapping[str, Any], tree: xr.DataTree) -> None:

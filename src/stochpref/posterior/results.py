@@ -45,7 +45,7 @@ def as_tree(
 
 def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
     """Return groups observed_data and constant_data, from which `observations_of` makes the observations again."""
-    for argument in ("goods", "customers", "labels"):
+    for argument in ("goods", "customers", "labels", "titles"):
         check_text(getattr(observations, argument) or (), argument)  # or pandas says it in words of its own
     per_row = ("observation", "good")
     rows: dict[str, Any] = {
@@ -56,6 +56,8 @@ def data_groups(observations: Observations) -> dict[str, xr.Dataset]:
         rows["customer"] = ("observation", np.array(observations.customers, dtype=object))
     if observations.labels is not None:
         rows["label"] = ("observation", np.array(observations.labels, dtype=object))
+    if observations.titles is not None:
+        rows["title"] = ("good", np.array(observations.titles, dtype=object))
     constant: dict[str, Any] = {
         "prices": (per_row, observations.prices),
         "budgets": ("observation", observations.budgets),
@@ -103,6 +105,7 @@ def observations_of(tree: xr.DataTree) -> Observations:
         caps=constant["caps"].values,
         problem=unpack_problem(json.loads(constant.attrs.get("problem", "{}")), marked("setting")),
         features=marked("feature"),
+        titles=names("title"),
         nonempty="nonempty" in constant.attrs,
     )
 

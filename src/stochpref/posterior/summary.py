@@ -16,6 +16,7 @@ from stochpref.errors import counted, listed, shown
 from stochpref.posterior.diagnostics import PARETO_LIMIT, RHAT_LIMIT, Diagnostics
 from stochpref.posterior.prior import Prior
 from stochpref.result import Drawn
+from stochpref.verdicts import Verdict, Verdicts
 
 Array = NDArray[np.float64]
 
@@ -25,6 +26,8 @@ _AS_WIDE = 0.8  # posterior sd over prior sd beyond which data have taught next 
 _TOP = 0.05  # of the interval of κ: its upper end
 _HELD = 0.5  # a share of draws there beyond this part of the prior's says that data do not bound κ from above
 _SHORT = 0.5  # length of the mean of μ below which the direction is open
+_NEARLY_RHAT = 1.05  # chains that agree so far,
+_NEARLY_EFFECTIVE = 100  # and so many effective draws: means are known to a tenth of a standard deviation
 
 
 class Row(NamedTuple):
@@ -48,12 +51,15 @@ class HeterogeneousSummary(Drawn):
     n_observations, n_goods, n_dropped : sizes, and degenerate observations left out.
     sampler, reason : what was used and why.
     n_chains, n_draws : draws kept of each chain.
-    is_converged, is_identified : the two verdicts.
-    verdict : the verdicts in words, with what to do.
+    is_converged, is_identified : whether draws can be trusted, whether data narrow the prior.
+    verdict : the verdicts in words, with what to do: of draws, a line for everything that data leave open, of the fit.
+    verdicts : the three verdicts in grades.
     concentration : its row.
     goods : rows of the components of the mean direction, the highest mean first.
-    alikeness : mean of A_n(κ), the length of the average utility: 0 all differ, 1 all alike.
+    alikeness : mean of A_n(κ), the length of the average utility: 0 all differ, 1 all alike; None where the data do not
+        tell.
     pareto_k : of importance weights; None for chains.
+    cautions : what the data cannot tell and the numbers rest on, in sentences.
     """
 
     n_observations: int
@@ -66,10 +72,12 @@ class HeterogeneousSummary(Drawn):
     is_converged: bool
     is_identified: bool
     verdict: tuple[str, ...]
+    verdicts: Verdicts
     concentration: Row
     goods: tuple[Row, ...]
-    alikeness: float
+    alikeness: float | None
     pareto_k: float | None
+    cautions: tuple[str, ...] = ()
 
     picture: ClassVar[str] = "result_plots:posterior"
 
@@ -89,19 +97,21 @@ class HeterogeneousSummary(Drawn):
             *(f"  {line}" for line in self.verdict),
             "",
             f"  {'':<22}{'mean':>9}{'sd':>8}   {'90 % interval':<21}{'R-hat':>7}{'ESS bulk':>10}{'tail':>8}",
-            self._line(self.concentration),
+            self._line(self.concentration, is_known=self.alikeness is not None),
             *(self._line(row) for row in self.goods[:30]),
         ]
         if len(self.goods) > 30:
             lines.append(f"  and {len(self.goods) - 30} more goods")
-        lines += ["", f"  customers agree to {100 * self.alikeness:.0f} % (0: all differ, 100: all alike)"]
-        return "\n".join(lines)
+        if self.alikeness is not None:
+            lines += ["", f"  customers agree to {100 * self.alikeness:.0f} % (0: all differ, 100: all alike)"]
+        return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
 
     @staticmethod
-    def _line(row: Row) -> str:
+    def _line(row: Row, *, is_known: bool = True) -> str:
         between = f"{row.lower:.3f} to {row.upper:.3f}"
+        mean, sd = (f"{row.mean:.3f}", f"{row.sd:.3f}") if is_known else ("open", "")
         return (
-            f"  {shown(row.name, 20):<22}{row.mean:>9.3f}{row.sd:>8.3f}   {between:<21}"
+            f"  {shown(row.name, 20):<22}{mean:>9}{sd:>8}   {between:<21}"
             f"{row.r_hat:>7.3f}{row.ess_bulk:>10,.0f}{row.ess_tail:>8,.0f}"
         )
 
@@ -141,23 +151,27 @@ def _rows_of(draws: Array, found: Diagnostics, names: Sequence[str]) -> tuple[Ro
     )
 
 
-def judge_convergence(
-    found: Diagnostics, n_effective: int, status: str, likelihood_error: float = 0.0
-) -> tuple[bool, str]:
-    """Return whether the draws can be trusted, and a line that says so or what to do.
+def judge_convergence(found: Diagnostics, n_effective: int, status: str, likelihood_error: float = 0.0) -> Verdict:
+    """Return whether the draws can be trusted, in a line that says so or what to do.
 
     `likelihood_error` is the standard error of a log-likelihood that is not exact.
     """
     if likelihood_error > _LARGEST_ERROR:
-        return False, (
-            "NOT CONVERGED: the log-likelihood, of which a sample of rows tells the shape, is known to ±"
-            f"{likelihood_error:.2g} only; widen concentration_bounds (--concentration-bounds) if they cut the "
-            "posterior off, or load the data"
+        return Verdict(
+            "bad",
+            (
+                "NOT CONVERGED: the log-likelihood, of which a sample of rows tells the shape, is known to ±"
+                f"{likelihood_error:.2g} only; widen concentration_bounds (--concentration-bounds) if they cut the "
+                "posterior off, or load the data"
+            ),
         )
     if found.is_hopeless:
-        return False, (
-            f"NOT CONVERGED: importance weights are too uneven (Pareto k {found.pareto_k:.2f}, above {PARETO_LIMIT}); "
-            "use sampler='gibbs' (--sampler gibbs)"
+        return Verdict(
+            "bad",
+            (
+                f"NOT CONVERGED: importance weights are too uneven (Pareto k {found.pareto_k:.2f}, above "
+                f"{PARETO_LIMIT}); use sampler='gibbs' (--sampler gibbs)"
+            ),
         )
     trust = f"R-hat at most {found.worst_r_hat:.3f}, at least {found.fewest_effective:,.0f} effective draws"
     if not np.isfinite(found.worst_r_hat):
@@ -167,7 +181,7 @@ def judge_convergence(
     if likelihood_error > 0:
         trust += f"; log-likelihoods to ±{likelihood_error:.1g}, by exact sums at the maximum and a sample of rows"
     if found.reaches(n_effective):
-        return True, f"converged: {trust}"
+        return Verdict("good", f"converged: {trust}")
     stopped = {
         "interrupted": "it was interrupted",
         "max_seconds": "its time was up",
@@ -176,13 +190,34 @@ def judge_convergence(
     wanted = f", fewer than the {n_effective:,} effective draws wanted" if n_effective else ""
     if found.worst_r_hat >= RHAT_LIMIT:
         wanted = ", with R-hat above 1.01"
-    return False, f"NOT CONVERGED: {trust}{wanted}, and {stopped}; allow more draws or time, or another sampler"
+    remedy = f"{trust}{wanted}, and {stopped}; allow more draws or time, or another sampler"
+    if found.worst_r_hat < _NEARLY_RHAT and found.fewest_effective >= _NEARLY_EFFECTIVE:
+        return Verdict("nearly", f"nearly converged: {remedy}")
+    return Verdict("bad", f"NOT CONVERGED: {remedy}")
+
+
+class Identification(NamedTuple):
+    """What data tell of a law.
+
+    status : "good"; "nearly" where they tell the direction but leave a part of the law open; "bad".
+    lines : one for everything that is open, or one that says that nothing is.
+    is_spread_known : they tell how alike customers are.
+    """
+
+    status: str
+    lines: tuple[str, ...]
+    is_spread_known: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        """The lines in one."""
+        return Verdict(self.status, "; ".join(self.lines))
 
 
 def judge_identification(
     rows: Mapping[str, tuple[Row, ...]], parameters: Mapping[str, Array], prior: Prior
-) -> tuple[bool, list[str]]:
-    """Return whether data identify the von Mises–Fisher law, and a line for everything they leave open."""
+) -> Identification:
+    """Return whether data identify the von Mises–Fisher law, with a line for everything they leave open."""
     lines = []
     goods, (kappa,) = rows["mean_direction"], rows["concentration"]
     n, width = len(goods), prior.upper - prior.lower
@@ -196,7 +231,8 @@ def judge_identification(
         lines.append(
             "not identified: the data hardly narrow the concentration; collect more observations or more varied menus"
         )
-    if length < _SHORT:
+    is_spread_known, is_open = not lines, length < _SHORT
+    if is_open:
         lines.append(
             f"not identified: the mean direction is open (its posterior mean has length {length:.2f}); "
             "collect more observations or more varied menus"
@@ -207,7 +243,11 @@ def judge_identification(
             lines.append(
                 f"not identified: the data say next to nothing of {listed(open_goods)}; offer them, at other prices"
             )
-    return not lines, lines or ["identified: the data narrow the direction, every good and the concentration"]
+        is_open = len(open_goods) > n / 2
+    if not lines:
+        sentence = "identified: the data narrow the direction, every good and the concentration"
+        return Identification("good", (sentence,), True)
+    return Identification("bad" if is_open else "nearly", tuple(lines), is_spread_known)
 
 
 def average_alikeness(n_goods: int, concentration: Array) -> float:

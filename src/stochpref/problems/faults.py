@@ -123,7 +123,7 @@ def _faults_of_bundles(menus: MenuArrays, bundles: Array, offered: NDArray[np.bo
         ),
         *per_good(
             "bundles", "a quantity must not exceed its cap (1 unless stated)", bundles, over_cap,
-            "state the largest quantity on offer with caps (--cap)",
+            "state the largest quantity with caps (--cap), or split goods into units: units=2, say (--units 2)",
         ),
         *per_good(
             "bundles", "a good that is not on offer cannot be bought", bundles, finite & ~offered & (bundles > 0),
@@ -132,7 +132,8 @@ def _faults_of_bundles(menus: MenuArrays, bundles: Array, offered: NDArray[np.bo
         *per_row(
             "bundles", "a bundle must not cost more than its budget", spent > budgets * (1 + MONEY_TOLERANCE),
             lambda row: f"cost {spent[row]:g} against a budget of {budgets[row]:g}",
-            "correct the row, or read with budget='rounded' (--budget rounded) if only rounding is to blame",
+            "correct the row, or read with budget='rounded' (--budget rounded) if only rounding is to blame, or "
+            "budget='spent' (--budget spent) if no budget bound what was bought",
         ),
     ]  # fmt: skip
 

@@ -57,6 +57,8 @@ class _MenuRow(NamedTuple):
 class Problem(ABC):
     """What customers solve. One that only chooses needs a name and `choose`; the rest has an answer here.
 
+    Utilities have a coordinate for each good, unless `coordinates` says otherwise; menus and bundles are over goods.
+
     name : of the problem in the table.
     needs_budget : customers have money to spend that is stated; where they have not, budgets are infinite.
     about : what is taken for granted of goods and money, in words.
@@ -77,12 +79,20 @@ class Problem(ABC):
         utilities : over the coordinates, (N,), (T, N) or (..., T, N).
         """
 
+    def limits(self, menus: MenuArrays) -> Array:
+        """Return the largest quantities (T, n) that may be bought."""
+        return menus.caps
+
     def find_faults(self, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
         """Return every broken rule of value, with its rows; bundles are None for menus."""
         return find_faults(menus, bundles, needs_budget=self.needs_budget)
 
     def coordinates(self, goods: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names of what utilities are about: the goods, unless the problem knows better."""
+        return goods
+
+    def leading(self, goods: tuple[str, ...]) -> tuple[str, ...]:
+        """Return, for each good, the coordinate that tells most of it: its own, as a rule."""
         return goods
 
     def total(self, utilities: Array, menus: MenuArrays) -> tuple[Array, Array]:
@@ -93,6 +103,10 @@ class Problem(ABC):
             does = self.takes_part(utilities[:, None], _MenuRow.of(menus, t))[:, 0]
             bought[t], counts[t] = bundles[does].sum(axis=0), does.sum()
         return bought, counts
+
+    def skips_units(self, utilities: ArrayLike, menus: MenuArrays) -> NDArray[np.bool_] | None:  # noqa: ARG002
+        """Tell who buys (..., T) a later unit of some good without an earlier one; None where goods have no units."""
+        return None
 
     def takes_part(self, utilities: Array, menus: MenuArrays) -> NDArray[np.bool_]:
         """Tell which customers the problem is about, (..., T) of utilities as in `choose`: all, as a rule.

@@ -9,7 +9,7 @@ that disagree) is noted as a `Flaw` and reading goes on, so that one pass finds 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -43,6 +43,7 @@ class Wishes:
     fill_within : days that such a price may be away where nobody bought the good in all of the keys.
     problem : what customers solve; None for menus, which leave it open.
     needs_budget : a budget is part of what is asked.
+    features : what is known of goods, by the columns of a .pb file.
     """
 
     columns: Mapping[str, Place]
@@ -54,6 +55,7 @@ class Wishes:
     sheet: str | None = None
     problem: Problem | None = None
     needs_budget: bool = True
+    features: tuple[str, ...] = ()
 
     @property
     def reads_budget(self) -> bool:
@@ -89,6 +91,8 @@ class Draft:
     flaws : what could not be read.
     layout : "long", "wide", "orders" or "pabulib".
     notes : what was done to arrive at the numbers, in words.
+    titles : n texts that people know the goods by, or None.
+    features : name -> (T, n).
     source, row_numbers, counting : as in `Table`.
     """
 
@@ -108,6 +112,8 @@ class Draft:
     row_numbers: Callable[[], Indices]
     counting: str
     notes: tuple[str, ...] = ()
+    titles: tuple[str, ...] | None = None
+    features: Mapping[str, Array] = field(default_factory=dict)
 
 
 class CellReader:

@@ -4,7 +4,7 @@
 
 Three sections of semicolon-separated rows: META (key;value, holds ``budget``), PROJECTS (project_id;cost;…) and VOTES
 (voter_id;…;vote, a comma list of project ids). Every voter faces the same prices and budget, so that the whole file is
-one menu.
+one menu. Ballots that cost more than the budget are approval ballots: no budget bound them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,22 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.checks import nearest
-from stochpref.errors import UnreadableData, listed, shown
+from stochpref.errors import InvalidArgument, UnreadableData, counted, listed, shown
+from stochpref.kinds import MONEY_TOLERANCE
 from stochpref.readers.cells import parse_number
 from stochpref.readers.delimited import decode
 from stochpref.readers.drafts import Draft, Flaw, Wishes, check_shape, finish_draft
 from stochpref.readers.tables import Table
 
 _SECTIONS: Final = ("META", "PROJECTS", "VOTES")
+_KINDS: Final = ("category", "target")  # columns of projects that hold lists, from which features are made
 
 
 class _Row(NamedTuple):
@@ -39,6 +42,14 @@ class _Section(NamedTuple):
     rows: list[_Row]
 
 
+class _Projects(NamedTuple):
+    """The projects: what each costs, by its id; n titles or None; what else is known of them, name -> (n,)."""
+
+    costs: dict[str, float]
+    titles: tuple[str, ...] | None
+    features: dict[str, NDArray[np.float64]]
+
+
 class _Ballots(NamedTuple):
     """The votes: bundles (T, n), T voters or None, T lines, and what could not be read."""
 
@@ -49,22 +60,24 @@ class _Ballots(NamedTuple):
 
 
 def draft_pabulib(data: bytes, source: str, wishes: Wishes) -> Draft:
-    """Return a draft from the votes of a .pb file, goods named by project id, customers by voter id.
+    """Return a draft from the votes of a .pb file, goods named by project id, with names as titles, customers by voter.
 
     Without quantities there is one row, the menu all voters faced.
     """
     sections = _read_sections(decode(data, source), source)
     budget = _read_budget(sections["META"], source)
-    costs = _read_costs(sections["PROJECTS"], source)
+    costs, titles, features = _read_projects(sections["PROJECTS"], wishes.features, source)
     ballots = _read_ballots(sections["VOTES"], tuple(costs), source) if wishes.has_quantities else None
     shape = check_shape(source, 1 if ballots is None else len(ballots.lines), len(costs))
     lines = [1] if ballots is None else ballots.lines
     # Sections are no columns: what the draft takes from a table is where it came from.
     table = Table(source, (), shape[0], lambda _: None, lambda: np.array(lines), "the first line is row 1")
-    return finish_draft(
+    prices = np.array(list(costs.values()))
+    notes = () if ballots is None or wishes.budget == "spent" else _note_on_approval(ballots.bundles @ prices, budget)
+    draft = finish_draft(
         table,
         wishes,
-        prices=np.tile(np.array(list(costs.values())), (shape[0], 1)),
+        prices=np.tile(prices, (shape[0], 1)),
         budgets=None if not wishes.reads_budget else np.full(shape[0], budget),
         bundles=None if ballots is None else ballots.bundles,
         caps=np.full(shape, np.nan),
@@ -74,6 +87,22 @@ def draft_pabulib(data: bytes, source: str, wishes: Wishes) -> Draft:
         rows=np.broadcast_to(np.arange(shape[0])[:, None], shape),
         flaws=() if ballots is None else ballots.flaws,
         layout="pabulib",
+        notes=notes,
+    )
+    return replace(
+        draft, titles=titles, features={name: np.tile(values, (shape[0], 1)) for name, values in features.items()}
+    )
+
+
+def _note_on_approval(costs: NDArray[np.float64], budget: float) -> tuple[str, ...]:
+    """Return a note on the ballots that no budget can have bound, if there are any."""
+    n_over = int(np.sum(costs > budget * (1 + MONEY_TOLERANCE)))
+    if not n_over:
+        return ()
+    return (
+        f"votes: {n_over:,} of {counted(len(costs), 'ballot')} cost more than the budget of {budget:,.10g}: these are "
+        "approval ballots, which no budget bound, and no knapsack votes; read all with budget='spent' "
+        "(--budget spent), which takes what a voter approved of as what they could spend",
     )
 
 
@@ -120,15 +149,36 @@ def _read_budget(meta: _Section, source: str) -> float:
     return _number(row, 1, "the budget", source)
 
 
-def _read_costs(projects: _Section, source: str) -> dict[str, float]:
+def _read_projects(projects: _Section, wanted: tuple[str, ...], source: str) -> _Projects:
     id_column, cost_column = (_need(projects, name, "PROJECTS", source) for name in ("project_id", "cost"))
     costs: dict[str, float] = {}
     for row in projects.rows:
-        project = row.fields[id_column] if id_column < len(row.fields) else ""
+        project = _cell(row, id_column)
         if not project or project in costs:
             _refuse(source, row.line, f"a project must have an id of its own; received {project!r}", "give it one")
         costs[project] = _number(row, cost_column, f"the cost of project {shown(project)}", source)
-    return costs
+    titles = None
+    if "name" in projects.header:
+        column = projects.header.index("name")
+        titles = tuple(
+            f"{project} {_cell(row, column)}".strip() for project, row in zip(costs, projects.rows, strict=True)
+        )
+    return _Projects(costs, titles, _read_features(projects, wanted, source))
+
+
+def _read_features(projects: _Section, wanted: tuple[str, ...], source: str) -> dict[str, NDArray[np.float64]]:
+    """Return, for every word in the lists of some columns, which projects have it."""
+    found: dict[str, NDArray[np.float64]] = {}
+    for name in wanted:
+        if name not in _KINDS:
+            raise InvalidArgument(
+                f"features of a .pb file must be among {', '.join(_KINDS)}; received {name!r}{nearest(name, _KINDS)}"
+            )
+        column = _need(projects, name, "PROJECTS", source)
+        for i, row in enumerate(projects.rows):
+            for word in filter(None, (part.strip() for part in _cell(row, column).split(","))):
+                found.setdefault(f"{name} {word}", np.zeros(len(projects.rows)))[i] = 1.0
+    return found
 
 
 def _read_ballots(votes: _Section, projects: tuple[str, ...], source: str) -> _Ballots:
@@ -174,8 +224,12 @@ def _need(section: _Section, name: str, title: str, source: str) -> int:
     return section.header.index(name)
 
 
+def _cell(row: _Row, column: int) -> str:
+    return row.fields[column] if column < len(row.fields) else ""
+
+
 def _number(row: _Row, column: int, what: str, source: str) -> float:
-    text = row.fields[column] if column < len(row.fields) else ""
+    text = _cell(row, column)
     number = parse_number(text)
     if number is None or not np.isfinite(number):
         _refuse(source, row.line, f"{what} must be a number; received {text!r}", "write it with digits and a point")

@@ -17,6 +17,7 @@ from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableDat
 from stochpref.names import BUDGETS, LAYOUTS
 from stochpref.observations import Menus, Observations
 from stochpref.problems import Problem, as_problem
+from stochpref.problems.divisible import Divisible
 from stochpref.problems.faults import find_faults
 from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.mapping import check_columns
@@ -102,6 +103,8 @@ def read_observations(
     fill_within: float = 28.0,
     sheet: str | None = None,
     problem: str | Problem = "divisible",
+    units: int | Mapping[str, int] = 1,
+    features: Iterable[str] = (),
 ) -> Observations:
     """Return the observations of a file or data frame.
 
@@ -123,6 +126,8 @@ def read_observations(
     sheet : of a workbook, by name; None for the only one, or the first.
     problem : what customers solve, by name or as an object of `stochpref.problems`. Budgets are not read for one that
         knows none, such as "open" or "one".
+    units : into how many units each good is split, or some by name, each with a worth of its own: `problems.Divisible`.
+    features : of the projects of a .pb file, "category" and "target": a feature for each of the words listed there.
 
     Raises
     ------
@@ -145,6 +150,8 @@ def read_observations(
         fill_within=fill_within,
         sheet=sheet,
         problem=problem,
+        units=units,
+        features=features,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -160,6 +167,7 @@ def read_orders(
     fill_within: float = 28.0,
     sheet: str | None = None,
     problem: str | Problem = "divisible",
+    units: int | Mapping[str, int] = 1,
 ) -> Observations:
     """Return the observations of an export of orders: a row per line of an order, only what was bought.
 
@@ -174,7 +182,7 @@ def read_orders(
         ``order_id`` or ``sku``, are understood where only one column has such a name.
     columns : our name -> your column, or a constant.
     budget : as in `read_observations`; where no budget is stated, what the order came to.
-    caps, skip_bad, sheet, problem : as in `read_observations`.
+    caps, skip_bad, sheet, problem, units : as in `read_observations`.
     fill_prices : what an order shares with those that its missing prices are taken from: columns, and day, week, month
         or year of the date, the most telling first, such as "store,week". The order nearest in time counts. Where none
         that shares all of them bought the good, the last is left out, then the one before. None for those of store and
@@ -192,6 +200,7 @@ def read_orders(
         fill_within=fill_within,
         sheet=sheet,
         problem=problem,
+        units=units,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -207,9 +216,11 @@ def scan(
     fill_within: float = 28.0,
     sheet: str | None = None,
     problem: str | Problem = "divisible",
+    units: int | Mapping[str, int] = 1,
+    features: Iterable[str] = (),
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
-    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem)
+    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem, units, features)
     return scan_draft(draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes))
 
 
@@ -221,17 +232,27 @@ def make_wishes(
     fill_within: float = 28.0,
     sheet: str | None = None,
     problem: str | Problem = "divisible",
+    units: int | Mapping[str, int] = 1,
+    features: Iterable[str] = (),
 ) -> Wishes:
     """Return how observations are to be read, checked; parameters as `read_observations`."""
     if not (isinstance(fill_within, int | float) and fill_within >= 0):
         raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
-    solved = as_problem(problem)
+    solved, split = as_problem(problem), Divisible(units)
+    if split != Divisible():
+        if solved != Divisible():
+            raise InvalidArgument(
+                f"units are of problem 'divisible'; received problem={problem!r}; leave out one of the two"
+            )
+        solved = split
     if not solved.needs_budget and budget != "stated":
         raise InvalidArgument(
             f"budget must be left out where problem {solved.name!r} knows none; received {budget!r}; leave out one of "
             "the two"
         )
     keys = fill_prices.split(",") if isinstance(fill_prices, str) else fill_prices
+    if isinstance(features, str):
+        raise InvalidArgument(f"features must be a list of names; received the single text {features!r}; put it in one")
     return Wishes(
         check_columns(columns),
         check_choice(budget, "budget", BUDGETS),
@@ -241,6 +262,7 @@ def make_wishes(
         sheet=sheet,
         problem=solved,
         needs_budget=solved.needs_budget,
+        features=tuple(str(name) for name in features),
     )
 
 
@@ -304,7 +326,8 @@ def read_menus(
         caps=draft.caps,
         labels=_names(draft, np.arange(len(draft.budgets))),
         problem=None,
-        features={},
+        features=dict(draft.features),
+        titles=draft.titles,
     )
     return menus if goods is None else _reorder(menus, tuple(goods), draft.source)
 
@@ -374,7 +397,8 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
         caps=draft.caps[kept],
         labels=_names(draft, kept),
         problem=draft.problem,
-        features={},
+        features={name: values[kept] for name, values in draft.features.items()},
+        titles=draft.titles,
         nonempty=False,
     )
 

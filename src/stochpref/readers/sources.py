@@ -45,10 +45,19 @@ def draft_of(source: Any, layout: str, wishes: Wishes) -> Draft:
             if layout != "auto" or wishes.columns:
                 raise InvalidArgument("layout and columns do not apply to a .pb file: its sections are fixed")
             return draft_pabulib(content, name, wishes)
+        _refuse_features(wishes, name)
         table = _table_of(content, name, suffix, wishes.sheet)
     else:
+        _refuse_features(wishes, "a data frame")
         table = table_of_frame(source)
     return _draft_of_table(join_headers(table), layout, wishes)
+
+
+def _refuse_features(wishes: Wishes, name: str) -> None:
+    if wishes.features:
+        raise InvalidArgument(
+            f"features are read of projects, from .pb files; received {wishes.features[0]!r} for {name}; leave them out"
+        )
 
 
 def _draft_of_table(table: Table, layout: str, wishes: Wishes) -> Draft:

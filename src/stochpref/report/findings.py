@@ -17,7 +17,7 @@ from stochpref.demand import Elasticities, average_demand, price_elasticities, r
 from stochpref.market import Market
 from stochpref.models.fit import Fit
 from stochpref.observations import Menus, Observations
-from stochpref.predictive_check import PredictiveCheck, check_purchases
+from stochpref.predictive_check import PredictiveCheck
 from stochpref.report.whatif import LEVEL, Answer, answer, sizes, typical_menu
 
 Array = NDArray[np.float64]
@@ -87,7 +87,6 @@ def reading_of(model: Fit) -> Reading:
         bought = average_demand(market, menus, 1).mean(axis=(0, 1))
     top = _most_bought(bought, menu)
     wanted, ranges = model.wanted
-    rng = np.random.default_rng([0 if model.seed_ is None else model.seed_, 2])
     return Reading(
         observations=data,
         wanted=wanted,
@@ -95,7 +94,7 @@ def reading_of(model: Fit) -> Reading:
         worth=wanted / price,
         worth_range=None if ranges is None else ranges / price[:, None],
         order=np.argsort(-wanted, kind="stable"),
-        check=check_purchases(market, data, rng=rng),
+        check=model.check(),
         market=market,
         menu=menu,
         start=start,

@@ -22,15 +22,13 @@ from stochpref.audit import KIND_MEANING
 from stochpref.errors import counted
 from stochpref.models.account import Account, Verdict, as_sentence, shorten, shown_number
 from stochpref.models.fit import Fit
-from stochpref.predictive_check import PredictiveCheck
+from stochpref.predictive_check import PredictiveCheck, status_of
 from stochpref.report.findings import Reading
+from stochpref.verdicts import worst_of
 
 Array = NDArray[np.float64]
 
 N_ROWS: Final = 15  # of a table before it folds
-_ENOUGH: Final = 0.75  # of the goods within their 90 % intervals: fewer by chance is rare
-_CLOSE: Final = 0.05  # a share that one utility misses by less does not change a decision,
-_BEYOND: Final = 0.02  # nor does one so little beyond the interval of a posterior
 _HIDDEN: Final = ("checkpoint", "verbose")  # settings that do not change a fit
 
 
@@ -45,12 +43,12 @@ def listed(names: list[str], most: int = 3) -> str:
 
 def content_of(model: Fit, account: Account, reading: Reading) -> dict[str, Any]:
     """Return the words of the page: verdict, key figures, data, goods, what-if rows, settings."""
-    checks = check_points(reading.check)
-    is_fitting = all(point.status != "bad" for point in checks)
-    is_fine = is_fitting and all(verdict.status == "good" for verdict in account.verdicts)
+    checks, cautions = check_points(reading.check), model.cautions()
+    judged = worst_of([*account.verdicts, *checks])
+    headline = account.headline_unfit if worst_of(checks) == "bad" else account.headline
     return {
-        "headline": account.headline if is_fitting else account.headline_unfit,
-        "status": "good" if is_fine else "bad",
+        "headline": f"{headline} Mind what is marked below." if cautions and judged == "good" else headline,
+        "status": "nearly" if cautions and judged == "good" else judged,
         "points": [
             *account.verdicts,
             *checks,
@@ -61,7 +59,7 @@ def content_of(model: Fit, account: Account, reading: Reading) -> dict[str, Any]
         "tiles": [
             counted(model.n_observations_, "purchase").split(" "),
             counted(len(model.goods_), "good").split(" "),
-            account.figure,
+            *([account.figure] if account.figure else []),
             (_figure(reading.start.revenue[0]), "revenue of a customer at the typical menu"),
         ],
         "audit": _audit(reading, model.n_observations_),
@@ -95,42 +93,35 @@ def _wanted_points(reading: Reading, unwanted_words: str) -> list[Verdict]:
 
 
 def check_points(check: PredictiveCheck) -> list[Verdict]:
-    """Return what the predictive check says of shares and, where they are off, of basket sizes."""
-    if check.n_checked == 0:
-        return [Verdict("note", "No good was ever on offer: there is nothing to compare with.")]
-    has_intervals = check.n_replicates > 1
-    points = [(_check_of_many if has_intervals else _check_of_one)(check)]
-    if not _fits(check.n_sizes_inside, len(check.size), check.largest_size_miss, has_intervals):
-        miss = f"{100 * check.largest_size_miss:.1f} percentage points"
-        points.append(Verdict("bad", f"It misses the number of different goods in the basket by up to {miss}."))
-    return points
+    """Return what the predictive check says of shares and, where they are off, of all else that it compares."""
+    whole = check.verdict()
+    if whole.status == "note":
+        return [whole._replace(text=as_sentence(whole.text))]
+    found = check.misfits
+    others = [misfit for name, misfit in found.items() if name != "share" and status_of(misfit) != "good"]
+    return [
+        _check_of_shares(check, status_of(found["share"])),
+        *(Verdict(status_of(misfit), as_sentence(misfit.text)) for misfit in others),
+    ]
 
 
-def _fits(n_inside: int, n_checked: int, miss: float, has_intervals: bool) -> bool:
-    """Return whether predictions are close to what was observed, or enough of their intervals hold it."""
-    return miss <= _BEYOND or n_inside >= _ENOUGH * n_checked if has_intervals else miss <= _CLOSE
-
-
-def _check_of_many(check: PredictiveCheck) -> Verdict:
-    is_fine = _fits(check.n_inside, check.n_checked, check.largest_miss, True)
-    miss = f"; the largest miss is {100 * check.largest_miss:.1f} percentage points beyond"
+def _check_of_shares(check: PredictiveCheck, status: str) -> Verdict:
+    """Return how often each good is bought, observed beside predicted."""
+    miss = f"{100 * check.largest_miss:.1f} percentage points"
+    if check.n_replicates == 1:
+        fine = f"It buys each good as often as customers did, to within {miss}."
+        return Verdict(status, fine if status == "good" else f"It misses how often a good is bought by up to {miss}.")
+    beyond = f"; the largest miss is {miss} beyond" if check.n_inside < check.n_checked else ""
+    apart = " Customers may be of several kinds, which one law does not hold: fit them apart."
     return Verdict(
-        "good" if is_fine else "bad",
+        status,
         f"The model buys as customers did for {check.n_inside:,} of {check.n_checked:,} goods (observed share within "
-        f"its 90 % interval{miss if check.n_inside < check.n_checked else ''})."
-        f"{'' if is_fine else ' Customers may be of several kinds, which one law does not hold: fit them apart.'}",
+        f"its 90 % interval{beyond}).{'' if status == 'good' else apart}",
     )
 
 
-def _check_of_one(check: PredictiveCheck) -> Verdict:
-    miss = f"{100 * check.largest_miss:.1f} percentage points"
-    if _fits(check.n_inside, check.n_checked, check.largest_miss, False):
-        return Verdict("good", f"It buys each good as often as customers did, to within {miss}.")
-    return Verdict("bad", f"It misses how often a good is bought by up to {miss}.")
-
-
 def _data_points(reading: Reading) -> list[Verdict]:
-    return [Verdict("bad", as_sentence(" ".join(line.split()))) for line in reading.observations.audit().warnings()]
+    return [Verdict("bad", as_sentence(line)) for line in reading.observations.audit().warnings()]
 
 
 def _audit(reading: Reading, n_fitted: int) -> dict[str, Any]:
@@ -144,7 +135,7 @@ def _audit(reading: Reading, n_fitted: int) -> dict[str, Any]:
             if number or name != "degenerate"
         ],
         "facts": [*(sampled if count < n_fitted else []), *found.facts()],
-        "warnings": [as_sentence(" ".join(line.split())) for line in found.warnings()],
+        "warnings": [as_sentence(line) for line in found.warnings()],
     }
 
 
