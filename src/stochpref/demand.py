@@ -203,7 +203,7 @@ def expected_demand(market: Market, menus: Menus, level: float) -> Demand:
         _summarise(market, menus[start : start + _MENUS_AT_ONCE], level)
         for start in range(0, len(menus), _MENUS_AT_ONCE)
     ]
-    fields = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    fields: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return Demand(**fields, level=level, goods=menus.goods, labels=menu_labels(menus))
 
 

@@ -273,10 +273,22 @@ def _compare(data: Observations, seen: _Statistics, replicates: list[_Statistics
     shares = np.quantile([one.share for one in replicates], _LEVEL, axis=0)
     size = np.quantile([sizes(one) for one in replicates], _LEVEL, axis=0)
     spent = np.quantile([one.spent for one in replicates], _LEVEL)
+    new = np.quantile(novel, _LEVEL)
     return PredictiveCheck(
-        data.goods, seen.share, shares[0], shares[1],
-        sizes(seen), size[0], size[1], step,
-        seen.spent, float(spent[0]), float(spent[1]),
-        float(np.sum(counts == 1) / len(data)), *(float(x) for x in np.quantile(novel, _LEVEL)),
-        len(data), len(replicates),
-    )  # fmt: skip
+        goods=data.goods,
+        share=seen.share,
+        share_lower=shares[0],
+        share_upper=shares[1],
+        size=sizes(seen),
+        size_lower=size[0],
+        size_upper=size[1],
+        size_step=step,
+        spent=seen.spent,
+        spent_lower=float(spent[0]),
+        spent_upper=float(spent[1]),
+        novel=float(np.sum(counts == 1) / len(data)),
+        novel_lower=float(new[0]),
+        novel_upper=float(new[1]),
+        n_rows=len(data),
+        n_replicates=len(replicates),
+    )

@@ -11,7 +11,8 @@ from stochpref import plots
 from stochpref.consensus.explanation import Explanation
 from stochpref.consensus.summary import CommonSummary
 from stochpref.errors import counted
-from stochpref.models.account import Account, Part, Sketch, Table, Verdict, as_sentence, shorten
+from stochpref.models.account import Account, Part, Sketch, Table, as_sentence, shorten
+from stochpref.verdicts import Verdict
 
 _N_ODD: Final = 50  # odd observations explained
 _MANY_ODD: Final = 0.2  # a share of odd purchases beyond which one utility is a poor account of them

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from stochpref import plots
 from stochpref.errors import counted
-from stochpref.models.account import Account, Part, Sketch, Table, Verdict, as_sentence, shorten, shown_number
+from stochpref.models.account import Account, Part, Sketch, Table, as_sentence, shorten, shown_number
 from stochpref.posterior.diagnostics import RHAT_LIMIT, Diagnostics
 from stochpref.posterior.summary import HeterogeneousSummary
+from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from stochpref import __version__
 from stochpref.audit import KIND_MEANING
 from stochpref.errors import counted
-from stochpref.models.account import Account, Verdict, as_sentence, shorten, shown_number
+from stochpref.models.account import Account, as_sentence, shorten, shown_number
 from stochpref.models.fit import Fit
 from stochpref.predictive_check import PredictiveCheck, status_of
 from stochpref.report.findings import Reading
-from stochpref.verdicts import worst_of
+from stochpref.verdicts import Verdict, worst_of
 
 Array = NDArray[np.float64]
 
