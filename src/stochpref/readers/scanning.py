@@ -238,13 +238,13 @@ def make_wishes(
     """Return how observations are to be read, checked; parameters as `read_observations`."""
     if not (isinstance(fill_within, int | float) and fill_within >= 0):
         raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
-    solved = as_problem(problem)
-    if units != 1:
-        if problem != Divisible.name:
+    solved, split = as_problem(problem), Divisible(units)
+    if split != Divisible():
+        if solved != Divisible():
             raise InvalidArgument(
-                f"units are of goods of problem 'divisible'; received problem {problem!r}; leave one out"
+                f"units are of problem 'divisible'; received problem={problem!r}; leave out one of the two"
             )
-        solved = Divisible(units)
+        solved = split
     if not solved.needs_budget and budget != "stated":
         raise InvalidArgument(
             f"budget must be left out where problem {solved.name!r} knows none; received {budget!r}; leave out one of "
