@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -144,18 +145,18 @@ def test_one_utility_that_leaves_many_odd_or_misses_shares_has_no_tick():
 def test_basket_sizes_count_in_the_check():
     """A check whose shares are right and whose basket sizes are not."""
     fine = reading_of(posterior(5)).check
-    fine = fine._replace(share_lower=fine.share, share_upper=fine.share)
-    right = fine._replace(size_lower=fine.size, size_upper=fine.size)
-    wrong = right._replace(size_lower=fine.size + 0.2, size_upper=fine.size + 0.2)
+    fine = replace(fine, share_lower=fine.share, share_upper=fine.share)
+    right = replace(fine, size_lower=fine.size, size_upper=fine.size)
+    wrong = replace(right, size_lower=fine.size + 0.2, size_upper=fine.size + 0.2)
     assert [point.status for point in words.check_points(right)] == ["good"]
     assert [point.status for point in words.check_points(wrong)] == ["good", "bad"]
     for miss, status in ((0.01, "good"), (0.045, "bad")):  # no share within its interval, by little and by more
-        off = right._replace(share_lower=right.share + miss, share_upper=right.share + miss)
+        off = replace(right, share_lower=right.share + miss, share_upper=right.share + miss)
         (point,) = words.check_points(off)
         assert point.status == status
         assert "for 0 of 5 goods" in point.text
         assert ("fit them apart" in point.text) == (status == "bad")
-    one = wrong._replace(n_replicates=1)
+    one = replace(wrong, n_replicates=1)
     assert "% of the baskets hold" in words.check_points(one)[-1].text
 
 

@@ -110,4 +110,4 @@ def test_later_units_without_earlier_ones_are_found():
     on_offer = np.isfinite(data.prices[:, 0])
     assert not found[~on_offer].any()
     assert problem.skips_units(np.stack([ordered, swapped]), data).shape == (2, 300)
-    assert not Divisible().skips_units(ordered[:, :3], sp.Menus(data.prices, data.budgets)).any()
+    assert Divisible().skips_units(ordered[:, :3], sp.Menus(data.prices, data.budgets)) is None

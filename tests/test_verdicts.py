@@ -179,8 +179,8 @@ def test_a_check_is_made_once_and_saved(tmp_path: Path, monkeypatch: pytest.Monk
     called: list[int] = []
     monkeypatch.setattr(fit_module, "check_purchases", lambda *_, **__: called.append(1))
     again = sp.load_fit(tmp_path / "fit")
-    for name, value in model.check()._asdict().items():
-        np.testing.assert_array_equal(getattr(again.check(), name), value)
+    for name, value in model.check().as_dict().items():
+        assert again.check().as_dict()[name] == value
     assert not called
     again.save(tmp_path / "again")
     assert not called

@@ -99,8 +99,8 @@ class Comparison(Drawn):
             for name in ("loo", "held_out"):
                 score = row.pop(name)
                 row |= dict(zip((name, f"{name}_error"), (None, None) if score is None else score, strict=True))
-            row["verdicts"] = None if fit.verdicts is None else fit.verdicts.grades
-            rows.append(row)
+            verdicts = row.pop("verdicts")
+            rows.append(row | ({} if verdicts is None else verdicts.by_name))
         return rows
 
     def remarks(self) -> tuple[str, ...]:
@@ -121,8 +121,10 @@ class Comparison(Drawn):
             if self.n_held_out:
                 line += f"{_words(fit.held_out):>20}{_share(fit.held_out_explained):>11}"
             lines.append(line)
-        judged = ((name, fit.verdicts) for name, fit in zip(names, self.fits, strict=True))
-        lines += ["", *(f"{name}: {verdicts.grades}" for name, verdicts in judged if verdicts is not None)]
+        lines += [
+            "",
+            *(f"{name}: {fit.verdicts.grades}" for name, fit in zip(names, self.fits, strict=True) if fit.verdicts),
+        ]
         lines += ["", *(_verdict(names[0], difference) for difference in self.differences)]
         lines += ["", *(f"! {warning}" for warning in self.warnings)]
         return "\n".join(lines).rstrip()

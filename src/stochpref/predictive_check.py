@@ -9,6 +9,7 @@ of what can be borne, is the verdict.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from stochpref.errors import counted, shown
 from stochpref.laws.menus import draw_customers
 from stochpref.market import Market
 from stochpref.observations import Observations
+from stochpref.result import Result
 from stochpref.rows import places_of
 from stochpref.verdicts import Verdict
 
@@ -49,9 +51,12 @@ class Misfit(NamedTuple):
     text: str
 
 
-class PredictiveCheck(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class PredictiveCheck(Result):
     """Observed beside predicted; print it for its verdict.
 
+    Attributes
+    ----------
     goods : names.
     share, share_lower, share_upper : (n,) of customers offered a good, those who bought some; NaN if never on offer.
     size, size_lower, size_upper : (k,) of customers, those with so many different goods in the basket.
@@ -129,12 +134,21 @@ class PredictiveCheck(NamedTuple):
         """Return the fields, as JSON can hold them: null for NaN."""
         return {
             name: [None if np.isnan(x) else float(x) for x in value] if isinstance(value, np.ndarray) else value
-            for name, value in self._asdict().items()
+            for name, value in ((field.name, getattr(self, field.name)) for field in fields(self))
         }
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for each good: the share of customers who bought some, observed and predicted."""
+        rows = zip(self.goods, self.share, self.share_lower, self.share_upper, strict=True)
+        return [dict(zip(("good", "share", "lower", "upper"), row, strict=True)) for row in rows]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return where the model is off most, of all that is compared."""
+        return tuple(misfit.text for misfit in self.misfits.values())
 
     def __str__(self) -> str:
         lines = [f"{self.verdict().text}", ""]
-        lines += [f"  {misfit.text}" for misfit in self.misfits.values()]
+        lines += [f"  {remark}" for remark in self.remarks()]
         return "\n".join(lines)
 
     @property
@@ -258,12 +272,23 @@ def _compare(data: Observations, seen: _Statistics, replicates: list[_Statistics
     novel = [float(np.mean(~np.isin(one.baskets, known))) for one in replicates]
     shares = np.quantile([one.share for one in replicates], _LEVEL, axis=0)
     size = np.quantile([sizes(one) for one in replicates], _LEVEL, axis=0)
-    fresh = np.quantile(novel, _LEVEL)
     spent = np.quantile([one.spent for one in replicates], _LEVEL)
+    new = np.quantile(novel, _LEVEL)
     return PredictiveCheck(
-        data.goods, seen.share, shares[0], shares[1],
-        sizes(seen), size[0], size[1], step,
-        seen.spent, float(spent[0]), float(spent[1]),
-        float(np.sum(counts == 1) / len(data)), float(fresh[0]), float(fresh[1]),
-        len(data), len(replicates),
-    )  # fmt: skip
+        goods=data.goods,
+        share=seen.share,
+        share_lower=shares[0],
+        share_upper=shares[1],
+        size=sizes(seen),
+        size_lower=size[0],
+        size_upper=size[1],
+        size_step=step,
+        spent=seen.spent,
+        spent_lower=float(spent[0]),
+        spent_upper=float(spent[1]),
+        novel=float(np.sum(counts == 1) / len(data)),
+        novel_lower=float(new[0]),
+        novel_upper=float(new[1]),
+        n_rows=len(data),
+        n_replicates=len(replicates),
+    )

@@ -30,15 +30,19 @@ class Verdicts(NamedTuple):
     fits: Verdict
 
     @property
+    def by_name(self) -> dict[str, str]:
+        """The grades: yes, nearly, no or unknown."""
+        return {name: GRADES[verdict.status] for name, verdict in self._asdict().items()}
+
+    @property
     def grades(self) -> str:
-        """Return the three in a line."""
-        return ", ".join(f"{name} {GRADES[verdict.status]}" for name, verdict in self._asdict().items())
+        """The three in a line."""
+        return ", ".join(f"{name} {grade}" for name, grade in self.by_name.items())
 
     def as_dict(self) -> dict[str, Any]:
         """Return grade and text by name, as JSON can hold them."""
-        return {
-            name: {"grade": GRADES[verdict.status], "text": verdict.text} for name, verdict in self._asdict().items()
-        }
+        texts = self._asdict()
+        return {name: {"grade": grade, "text": texts[name].text} for name, grade in self.by_name.items()}
 
 
 def worst_of(verdicts: Sequence[Verdict]) -> str:

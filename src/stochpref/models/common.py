@@ -221,7 +221,7 @@ class CommonUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The utility and its range over 95 % of the utilities that explain as much."""
-        places = places_of(self.goods_, self.coordinates_)
+        places = places_of(self.problem_.leading(self.goods_), self.coordinates_)
         ranges = self.utility_interval_
         return Wanted(self.utility_[places], None if ranges is None else ranges[places])
 
@@ -298,7 +298,11 @@ class CommonUtility(Fit):
     def judge(self) -> tuple[Verdict, Verdict]:
         """Return whether the optimum is proven, and whether the data tell the utility of every good."""
         ranges = self.utility_interval_
-        widths = None if ranges is None else dict(zip(self.goods_, (ranges[:, 1] - ranges[:, 0]).tolist(), strict=True))
+        widths = (
+            None
+            if ranges is None
+            else dict(zip(self.coordinates_, (ranges[:, 1] - ranges[:, 0]).tolist(), strict=True))
+        )
         n_used = self.n_observations_ - self.n_dropped_
         return judge_search(self.n_consistent_, self.upper_bound_, n_used), judge_ranges(widths)
 

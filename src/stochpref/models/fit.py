@@ -245,7 +245,8 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self)
         if self.check_ is None:
             rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 2])
-            self.check_ = check_purchases(self.market(1, _CHECKED_DRAWS), self.observations_, rng=rng)
+            data = self.observations_.under(self.problem_)
+            self.check_ = check_purchases(self.market(1, _CHECKED_DRAWS), data, rng=rng)
         return self.check_
 
     def verdicts(self) -> Verdicts:

@@ -244,7 +244,9 @@ class HeterogeneousUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The posterior of the mean direction, with 90 % intervals."""
-        rows = [self._rows["mean_direction"][i] for i in places_of(self.goods_, self.coordinates_)]
+        rows = [
+            self._rows["mean_direction"][i] for i in places_of(self.problem_.leading(self.goods_), self.coordinates_)
+        ]
         return Wanted(np.array([row.mean for row in rows]), np.array([(row.lower, row.upper) for row in rows]))
 
     @property
@@ -356,7 +358,7 @@ class HeterogeneousUtility(Fit):
         """Return what was learned and how far to trust it, printable."""
         check_is_fitted(self)
         concentrations = group(self.posterior_, "posterior")["concentration"].values
-        alikeness = average_alikeness(len(self.goods_), concentrations)
+        alikeness = average_alikeness(len(self.coordinates_), concentrations)
         verdicts = self.verdicts()
         return HeterogeneousSummary(
             n_observations=self.n_observations_,

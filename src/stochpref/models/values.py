@@ -77,9 +77,8 @@ class Values:
 
     def numbers_or_none(self, name: str, count: int) -> Array:
         """Return finite numbers, NaN where nothing is given."""
-        value: Any = self.found.get(name)
-        is_listed = isinstance(value, list) and all(x is None or isinstance(x, int | float) for x in value)
-        if not is_listed:
+        value = self.found.get(name)
+        if not isinstance(value, list) or not all(x is None or isinstance(x, int | float) for x in value):
             self._wrong(name, f"{count} numbers")
         known = Values({name: [0.0 if x is None else x for x in value]}, self.where)
         return np.where([x is None for x in value], np.nan, known.numbers(name, count))

@@ -9,14 +9,13 @@ everything after it reads kinds and sides only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.chances import Chance
-from stochpref.checks import is_count, nearest
-from stochpref.errors import InvalidArgument, listed
+from stochpref.errors import InvalidArgument
 from stochpref.kinds import (
     ABOVE,
     ABSENT,
@@ -29,8 +28,9 @@ from stochpref.kinds import (
     SLACK,
     TIGHT,
 )
-from stochpref.problems.faults import Fault, MenuArrays, per_good
+from stochpref.problems.faults import Fault, MenuArrays
 from stochpref.problems.protocol import Classification, Problem
+from stochpref.problems.units import SplitMenus, Units
 from stochpref.regions import Regions
 from stochpref.threads import compiled, for_blocks, inlined
 
@@ -57,56 +57,50 @@ class Divisible(Problem):
     name: ClassVar[str] = "divisible"
     about: ClassVar[str] = "goods divisible up to their caps, budgets known"
     has_kinds: ClassVar[bool] = True
-    units: int | dict[str, int] = 1
+    _units: Units = Units(1)
 
     def __init__(self, units: int | Mapping[str, int] = 1) -> None:
-        self.units = _checked_units(units)
+        self._units = Units(units)
 
     def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
         """Return the best bundles: units in falling order of utility per unit of money until the budget is spent."""
-        split = self._split(menus)
-        bundles = choose(utilities, split.prices, split.budgets, caps=split.caps)
-        return bundles if split is menus else np.add.reduceat(bundles, self._starts(menus.goods), axis=-1)
+        return self._units.joined(self._choose_units(utilities, menus), menus.goods)
+
+    def _choose_units(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
+        split = self._units.split(menus)
+        return choose(utilities, split.prices, split.budgets, caps=split.caps)
 
     def coordinates(self, goods: tuple[str, ...]) -> tuple[str, ...]:
         """Return goods, and units of those that have several, such as 'coffee, unit 2'."""
-        counts = self._counts(goods)
-        names = tuple(
-            name if count == 1 else f"{name}, unit {k + 1}"
-            for name, count in zip(goods, counts.tolist(), strict=True)
-            for k in range(count)
-        )
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InvalidArgument(f"goods must not be called as units are; received {twice!r}; rename the good")
-        return names
+        return self._units.names(goods)
+
+    def leading(self, goods: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the first unit of each good."""
+        names = self.coordinates(goods)
+        return tuple(names[i] for i in self._units.starts(goods).tolist())
 
     def limits(self, menus: MenuArrays) -> Array:
         """Return the largest quantities (T, n): caps, as often as there are units."""
-        return menus.caps if self.units == 1 else menus.caps * self._counts(menus.goods)
+        return self._units.limits(menus)
 
     def find_faults(self, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
         """Return every broken rule of value; quantities lie within all units together."""
-        if self.units == 1:
+        if self._units.is_one:
             return super().find_faults(menus, bundles)
-        whole = _Split(menus.prices, menus.budgets, self.limits(menus), menus.goods)
-        endless = np.isinf(menus.caps) & (self._counts(menus.goods) > 1)
-        rule, remedy = "the cap of a unit must be finite", "state the size of a unit, 1 as a rule, or leave out units"
-        return [*super().find_faults(whole, bundles), *per_good("caps", rule, menus.caps, endless, remedy)]
+        whole = SplitMenus(menus.prices, menus.budgets, self.limits(menus), menus.goods)
+        return [*super().find_faults(whole, bundles), *self._units.find_faults(menus)]
 
     def total(self, utilities: Array, menus: MenuArrays) -> tuple[Array, Array]:
         """Return what customers (m, N) buy together from each of T menus, and how many they are, (T,)."""
-        split = self._split(menus)
+        split = self._units.split(menus)
         bought = np.zeros(split.prices.shape)
         _sum_bundles(np.ascontiguousarray(utilities), split.prices, split.budgets, split.caps, bought)
-        counts = np.full(len(bought), float(len(utilities)))
-        return bought if split is menus else np.add.reduceat(bought, self._starts(menus.goods), axis=-1), counts
+        return self._units.joined(bought, menus.goods), np.full(len(bought), float(len(utilities)))
 
     def classify(self, menus: MenuArrays, bundles: Array) -> Classification:
         """Return kinds and, by coordinate, sides."""
-        split = self._split(menus)
-        units = bundles if split is menus else self._units_of(menus, bundles)
-        n_observations, n_coordinates = units.shape
+        split, parts = self._units.split(menus), self._units.parts(menus, bundles)
+        n_observations, n_coordinates = parts.shape
         found = Classification(
             np.empty(n_observations, np.int8),
             np.empty((n_observations, n_coordinates), np.int8),
@@ -114,7 +108,7 @@ class Divisible(Problem):
         )
 
         def rows(start: int, stop: int) -> None:
-            _classify(split.prices, split.budgets, units, split.caps, *found, start, stop)
+            _classify(split.prices, split.budgets, parts, split.caps, *found, start, stop)
 
         for_blocks(rows, n_observations, _CLASSIFY_BLOCK)
         return found
@@ -122,67 +116,36 @@ class Divisible(Problem):
     def regions(self, observations: Observations) -> Regions:
         """Return the utilities over coordinates that explain each observation; degenerate rows are kept and marked."""
         kind, side, pivot = self.classify(observations, observations.bundles)
-        absent, prices = side == ABSENT, self._split(observations).prices
+        absent, prices = side == ABSENT, self._units.split(observations).prices
         slope = np.where(absent, 1.0, prices) if absent.any() else prices
         scale = float(slope[~absent].max()) if not absent.all() else 1.0
         return Regions(kind, side, slope, pivot, scale)
 
     def event(self, menus: MenuArrays, *, nonempty: bool = False) -> Chance | None:
         """Return the probability that something on offer is wanted, where only such customers are recorded."""
-        return Chance.outside(unwanted(self._split(menus))) if nonempty else None
+        return Chance.outside(unwanted(self._units.split(menus))) if nonempty else None
 
-    def skips_units(self, utilities: ArrayLike, menus: MenuArrays) -> NDArray[np.bool_]:
-        """Return who buys (..., T) a later unit of some good in fuller measure than an earlier one.
+    def skips_units(self, utilities: ArrayLike, menus: MenuArrays) -> NDArray[np.bool_] | None:
+        """Tell who buys (..., T) a later unit of some good in fuller measure than an earlier one.
 
         Observed bundles are taken for first units, so that a law which makes this likely does not describe them.
         """
-        split = self._split(menus)
-        bundles = choose(utilities, split.prices, split.budgets, caps=split.caps)
+        if self._units.is_one:
+            return None
+        bundles = self._choose_units(utilities, menus)
         is_later = np.ones(bundles.shape[-1], np.bool_)
-        is_later[self._starts(menus.goods)] = False
+        is_later[self._units.starts(menus.goods)] = False
         more = bundles[..., 1:] > bundles[..., :-1] * (1 + QUANTITY_TOLERANCE)
         return np.asarray((more & is_later[1:]).any(axis=-1))
 
     def over(self, goods: tuple[str, ...], known: tuple[str, ...] | None = None) -> Self:  # noqa: ARG002
         """Return the problem, which knows its goods by name."""
-        self._counts(goods)
+        self._units.counts(goods)
         return self
 
     def settings(self) -> dict[str, Any]:
         """Return the units, where there are several."""
-        return {} if self.units == 1 else {"units": self.units}
-
-    def _counts(self, goods: tuple[str, ...]) -> NDArray[np.intp]:
-        """Return the number (n,) of units of each good."""
-        if isinstance(self.units, int):
-            return np.full(len(goods), self.units, np.intp)
-        unknown = [name for name in self.units if name not in goods]
-        if unknown:
-            raise InvalidArgument(
-                f"units must be of goods that are there; received {unknown[0]!r}{nearest(unknown[0], goods)}; "
-                f"the goods are {listed(goods)}"
-            )
-        return np.array([self.units.get(name, 1) for name in goods], np.intp)
-
-    def _starts(self, goods: tuple[str, ...]) -> NDArray[np.intp]:
-        """Return the place (n,) of the first unit of each good."""
-        counts = self._counts(goods)
-        return np.cumsum(counts) - counts
-
-    def _split(self, menus: MenuArrays) -> MenuArrays:
-        """Return menus of units."""
-        if self.units == 1:
-            return menus
-        counts = self._counts(menus.goods)
-        prices, caps = (np.repeat(values, counts, axis=1) for values in (menus.prices, menus.caps))
-        return _Split(prices, menus.budgets, caps, self.coordinates(menus.goods))
-
-    def _units_of(self, menus: MenuArrays, bundles: Array) -> Array:
-        """Return bundles of units, the first of each good before the second."""
-        counts = self._counts(menus.goods)
-        quantity, cap = (np.repeat(values, counts, axis=1) for values in (bundles, menus.caps))
-        before = np.arange(quantity.shape[1]) - np.repeat(self._starts(menus.goods), counts)
-        return np.clip(quantity - before * cap, 0.0, cap)
+        return {} if self._units.is_one else {"units": self._units.numbers}
 
 
 def unwanted(menus: MenuArrays) -> Regions:
@@ -191,27 +154,6 @@ def unwanted(menus: MenuArrays) -> Regions:
     side = np.where(np.isfinite(menus.prices), BELOW, ABSENT).astype(np.int8)
     kind = np.where((side == BELOW).any(axis=1), SLACK, TIGHT).astype(np.int8)  # nothing on offer, nothing revealed
     return Regions(kind, side, np.ones((count, n)), np.full(count, -1, np.int32), 1.0)
-
-
-class _Split(NamedTuple):
-    """Menus as a problem reads them."""
-
-    prices: Array
-    budgets: Array
-    caps: Array
-    goods: tuple[str, ...]
-
-
-def _checked_units(units: object) -> int | dict[str, int]:
-    """Return the number of units of all goods, or of some by name, none of them 1."""
-    if is_count(units, 1):
-        return int(units)  # type: ignore[call-overload]
-    if isinstance(units, Mapping) and all(is_count(count, 1) for count in units.values()):
-        several = {str(name): int(count) for name, count in units.items() if count > 1}
-        return several or 1
-    raise InvalidArgument(
-        f"units must be a whole number, 1 or more, or one for each of some goods, by name; received {units!r}"
-    )
 
 
 @compiled

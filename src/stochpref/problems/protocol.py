@@ -91,6 +91,10 @@ class Problem(ABC):
         """Return the names of what utilities are about: the goods, unless the problem knows better."""
         return goods
 
+    def leading(self, goods: tuple[str, ...]) -> tuple[str, ...]:
+        """Return, for each good, the coordinate that tells most of it: its own, as a rule."""
+        return goods
+
     def total(self, utilities: Array, menus: MenuArrays) -> tuple[Array, Array]:
         """Return what customers (m, N) buy together from each of T menus, (T, n), and how many of them count, (T,)."""
         bought, counts = np.empty(menus.prices.shape), np.empty(len(menus.prices))
@@ -99,6 +103,10 @@ class Problem(ABC):
             does = self.takes_part(utilities[:, None], _MenuRow.of(menus, t))[:, 0]
             bought[t], counts[t] = bundles[does].sum(axis=0), does.sum()
         return bought, counts
+
+    def skips_units(self, utilities: ArrayLike, menus: MenuArrays) -> NDArray[np.bool_] | None:  # noqa: ARG002
+        """Tell who buys (..., T) a later unit of some good without an earlier one; None where goods have no units."""
+        return None
 
     def takes_part(self, utilities: Array, menus: MenuArrays) -> NDArray[np.bool_]:
         """Tell which customers the problem is about, (..., T) of utilities as in `choose`: all, as a rule.

@@ -208,12 +208,13 @@ def make_wishes(
     if choice is not None and (not isinstance(choice, str) or not choice or "quantity" in (columns or ())):
         raise InvalidArgument(f"choice must name a column, in place of one of quantities; received {choice!r}")
     solved = as_problem("one" if choice is not None and problem == Divisible.name else problem)
-    if units != 1:
-        if solved.name != Divisible.name:
+    split = Divisible(units)
+    if split != Divisible():
+        if solved != Divisible():
             raise InvalidArgument(
-                f"units are of goods of problem 'divisible'; received problem {solved.name!r}; leave one out"
+                f"units are of problem 'divisible'; received problem={solved.name!r}; leave out one of the two"
             )
-        solved = Divisible(units)
+        solved = split
     if not solved.needs_budget and budget != "stated":
         raise InvalidArgument(
             f"budget must be left out where problem {solved.name!r} knows none; received {budget!r}; leave out one of "
