@@ -93,7 +93,7 @@ def test_problems_are_given_by_name_or_as_objects(half: None) -> None:
     for wrong, message in (
         (
             "divisable",
-            r"problem must be one of divisible, one, open, half; received 'divisable'; the nearest is 'divisible'",
+            r"problem must be one of divisible, one, open, whole, half; received 'divisable'; the nearest is 'divisible'",
         ),
         (Divisible, r"or an object of stochpref\.problems; received <class .*pass problem='divisible', say"),
         (None, "received None"),
@@ -102,8 +102,8 @@ def test_problems_are_given_by_name_or_as_objects(half: None) -> None:
             records(problem=wrong)
     with pytest.raises(sp.InvalidArgument, match="'divisable'"):
         sp.Menus([[1.0]], [1.0], problem="divisable")
-    with pytest.raises(AttributeError, match="no attribute 'Whole'"):
-        problems.Whole  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'Hole'"):
+        problems.Hole  # noqa: B018
     assert "0.75" in repr(Half(0.75))
 
 

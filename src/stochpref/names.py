@@ -18,6 +18,7 @@ PROBLEMS: Final = {
     "divisible": "problems.divisible:Divisible",
     "one": "problems.one:OneOf",
     "open": "problems.open:Open",
+    "whole": "problems.whole:Whole",
 }
 READINGS: Final = ("value", "unit")  # of a choice of one good: worth for money, or worth
 LAWS: Final = {

@@ -15,7 +15,7 @@ Membership, masses, Gibbs moves and conflicts read this and nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -97,6 +97,8 @@ class Regions:
     slope : (T, n) price of each good; 1 where the good is absent.
     pivot : (T,) index of the good bought in part, -1 where there is none.
     price_scale : the largest price of the data set: margins are in units of u / a with that price scaled to 1.
+    has_masses : their probabilities are sums that `mass` evaluates.
+    degenerate_because : what makes a region empty, in words.
     """
 
     kind_code: NDArray[np.int8]
@@ -104,6 +106,8 @@ class Regions:
     slope: Array
     pivot: NDArray[np.int32]
     price_scale: float
+    has_masses: ClassVar[bool] = True
+    degenerate_because: ClassVar[str] = "two goods bought in part, or one with money left"
     _merged: list[Merged | None] = field(default_factory=list, repr=False)
     _merged_by_law: list[tuple[NDArray[np.intp], Merged | None]] = field(default_factory=list, repr=False)
 
@@ -119,10 +123,11 @@ class Regions:
     def __len__(self) -> int:
         return self.kind_code.shape[0]
 
-    def __getitem__(self, rows: Any) -> Regions:
+    def __getitem__(self, rows: Any) -> Self:
         """Return the regions picked by a slice, a mask or indices, in the units of the whole data set."""
         kept = np.atleast_1d(np.arange(len(self))[rows])
-        return Regions(self.kind_code[kept], self.side[kept], self.slope[kept], self.pivot[kept], self.price_scale)
+        picked = self.kind_code[kept], self.side[kept], self.slope[kept], self.pivot[kept]
+        return type(self)(*picked, self.price_scale)
 
     def rows(self, start: int, stop: int) -> Regions:
         """Return consecutive regions without copying them."""
@@ -156,6 +161,11 @@ class Regions:
     def n_goods(self) -> int:
         """Number of goods, on offer or not: the dimension of the utilities."""
         return self.side.shape[1]
+
+    @property
+    def is_degenerate(self) -> NDArray[np.bool_]:
+        """(T,) whether only exact ties could explain the observation."""
+        return self.kind_code == DEGENERATE
 
     @property
     def kind(self) -> NDArray[np.str_]:
@@ -282,10 +292,35 @@ def check_degenerate(degenerate: str) -> str:
     return degenerate
 
 
-def usable_rows(regions: Regions, degenerate: str) -> NDArray[np.intp]:
+class Explained(Protocol):
+    """What fits ask of regions before they draw or integrate, whatever these are made of.
+
+    has_masses, degenerate_because : as in `Regions`.
+    """
+
+    has_masses: ClassVar[bool]
+    degenerate_because: ClassVar[str]
+
+    @property
+    def n_goods(self) -> int: ...  # noqa: D102
+
+    @property
+    def is_degenerate(self) -> NDArray[np.bool_]: ...  # noqa: D102
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any) -> Self: ...
+
+    def contains(self, u: ArrayLike, *, strict: bool = False) -> NDArray[np.bool_]: ...  # noqa: D102
+
+    def interior_points(self, *, rng: np.random.Generator) -> Array: ...  # noqa: D102
+
+
+def usable_rows(regions: Explained, degenerate: str) -> NDArray[np.intp]:
     """Return the rows a fit may use: all of them, or those left when degenerate ones are dropped on request."""
     check_degenerate(degenerate)
-    bad = np.flatnonzero(regions.kind_code == DEGENERATE)
+    is_degenerate = regions.is_degenerate
+    bad = np.flatnonzero(is_degenerate)
     if bad.size and (degenerate == "refuse" or bad.size == len(regions)):
         remedy = (
             "correct the quantities or budgets, or leave them out: degenerate='drop' (--degenerate drop)"
@@ -293,8 +328,8 @@ def usable_rows(regions: Regions, degenerate: str) -> NDArray[np.intp]:
             else "correct the quantities or budgets: nothing else is left"
         )
         raise InvalidObservations(
-            "observations must not be degenerate (two goods bought in part, or one with money left): only exact ties "
+            f"observations must not be degenerate ({regions.degenerate_because}): only exact ties "
             f"could explain them; {bad.size} of {len(regions)} are ({describe_rows(bad.tolist())}); {remedy}",
             bad.tolist(),
         )
-    return np.flatnonzero(regions.kind_code != DEGENERATE)
+    return np.flatnonzero(~is_degenerate)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stochpref.problems.divisible import Divisible as Divisible
     from stochpref.problems.one import OneOf as OneOf
     from stochpref.problems.open import Open as Open
+    from stochpref.problems.whole import Whole as Whole
 
 
 def __getattr__(name: str) -> Any:

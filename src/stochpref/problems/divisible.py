@@ -191,13 +191,14 @@ def _sum_bundles(utilities: Array, prices: Array, budgets: Array, caps: Array, s
             fill_bundle(utilities[m], prices[k], budgets[k], caps[k], sums[k], order, worth)
 
 
-def _rows_of(lead: tuple[int, ...], out_lead: tuple[int, ...]) -> Rows:
+def rows_of(lead: tuple[int, ...], out_lead: tuple[int, ...]) -> Rows:
     """Return, for every row of the result, the row of an operand that broadcasting pairs with it."""
     own = np.arange(int(np.prod(lead, dtype=np.int64)), dtype=np.int64).reshape(lead)
     return np.ascontiguousarray(np.broadcast_to(own, out_lead).ravel())
 
 
-def _real(values: ArrayLike, argument: str) -> Array:
+def as_real(values: ArrayLike, argument: str) -> Array:
+    """Return numbers as an array; what is none is refused under the name of its argument."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -222,8 +223,8 @@ def choose(utilities: ArrayLike, prices: ArrayLike, budgets: ArrayLike, *, caps:
     -------
     (..., n) bundles over the broadcast leading shape: one utility against many menus, many against one, or pairs.
     """
-    u, a = np.atleast_1d(_real(utilities, "utilities")), np.atleast_1d(_real(prices, "prices"))
-    b, c = _real(budgets, "budgets"), np.atleast_1d(_real(caps, "caps"))
+    u, a = np.atleast_1d(as_real(utilities, "utilities")), np.atleast_1d(as_real(prices, "prices"))
+    b, c = as_real(budgets, "budgets"), np.atleast_1d(as_real(caps, "caps"))
     n = u.shape[-1]
     if n == 0 or a.shape[-1] != n or c.shape[-1] not in (1, n):
         raise InvalidArgument(
@@ -240,10 +241,10 @@ def choose(utilities: ArrayLike, prices: ArrayLike, budgets: ArrayLike, *, caps:
     a = np.where(np.isnan(a), np.inf, a)
     tables = [np.ascontiguousarray(table).reshape(-1, n) for table in (u, a, c)]
     rows = (
-        _rows_of(u.shape[:-1], lead),
-        _rows_of(a.shape[:-1], lead),
-        _rows_of(b.shape, lead),
-        _rows_of(c.shape[:-1], lead),
+        rows_of(u.shape[:-1], lead),
+        rows_of(a.shape[:-1], lead),
+        rows_of(b.shape, lead),
+        rows_of(c.shape[:-1], lead),
     )
     bundles = np.zeros((*lead, n))
     flat = bundles.reshape(-1, n)

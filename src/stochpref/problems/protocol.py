@@ -21,7 +21,7 @@ from stochpref.problems.faults import Fault, MenuArrays, find_faults
 
 if TYPE_CHECKING:
     from stochpref.observations import Menus, Observations
-    from stochpref.regions import Regions
+    from stochpref.regions import Explained, Regions
 
 Array = NDArray[np.float64]
 
@@ -150,6 +150,10 @@ class Problem(ABC):
     def admits(self, other: Problem | None) -> bool:
         """Tell whether menus that state another problem, or none, can be asked of what was fitted for this one."""
         return other is None or other == self
+
+    def explained(self, observations: Observations) -> Explained:
+        """Return what is known of the utilities that explain each observation: those regions, or others with less."""
+        return self.regions(observations)
 
     def take(self, rows: NDArray[np.intp]) -> Self:  # noqa: ARG002
         """Return the problem of some of the rows, for one that has data by row."""

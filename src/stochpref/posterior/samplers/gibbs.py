@@ -164,8 +164,8 @@ def sweep(
     return sums
 
 
-def next_laws(prior: Prior, old: Laws, sums: Array, n_rows: int, seed: int, iteration: int) -> Laws:
-    """Draw the laws of all chains given the sums (chains, n) of their latents."""
+def next_laws(prior: Prior, old: Laws, sums: Array, n_rows: int | NDArray[np.int64], seed: int, iteration: int) -> Laws:
+    """Draw the laws of all chains given the sums (chains, n) of their latents, and how many these are."""
     drawn = Laws(*draw_laws(prior, sums, n_rows, seed, iteration))
     if prior.log_density_fn is None:
         return drawn

@@ -26,13 +26,23 @@ _MAX_ZOOMS = 12
 _NEGLIGIBLE = 40.0  # fall of the log-density beyond which nothing matters
 
 
-def draw_laws(prior: Prior, sums: Array, n_rows: int, seed: int, iteration: int) -> tuple[Array, Array]:
-    """Draw μ (chains, n) and κ (chains,) under the uniform prior within the bounds, given sums R (chains, n)."""
+def draw_laws(
+    prior: Prior, sums: Array, n_rows: int | NDArray[np.int64], seed: int, iteration: int
+) -> tuple[Array, Array]:
+    """Draw μ (chains, n) and κ (chains,) under the uniform prior within the bounds, given sums R (chains, n).
+
+    Parameters
+    ----------
+    n_rows : that were summed, in every chain or in each.
+    """
+    counts = np.broadcast_to(n_rows, len(sums)).tolist()
     directions, concentrations = np.empty_like(sums), np.empty(len(sums))
     bounds = (float(prior.lower), float(prior.upper))
     for chain in range(len(sums)):
         key = (np.uint64(seed & (2**64 - 1)), chain, iteration)
-        concentrations[chain] = _draw_law(sums[chain], n_rows, bounds, debye_coefficients(), key, directions[chain])
+        concentrations[chain] = _draw_law(
+            sums[chain], counts[chain], bounds, debye_coefficients(), key, directions[chain]
+        )
     return directions, concentrations
 
 
@@ -54,7 +64,7 @@ def _draw_law(
     else:
         direction[:] = 0.0
         direction[0] = 1.0
-    _draw_around(direction, kappa * length, stream)
+    draw_around(direction, kappa * length, stream)
     return kappa
 
 
@@ -115,7 +125,7 @@ def _draw_cell(density: Array, probability: float) -> float:
 
 
 @compiled
-def _draw_around(direction: Array, kappa: float, stream: Stream) -> None:
+def draw_around(direction: Array, kappa: float, stream: Stream) -> None:
     """Replace a unit vector by a von Mises–Fisher draw about it; the method is that of `laws.VonMisesFisher`."""
     n = direction.shape[0]
     m = n - 1

@@ -1,0 +1,105 @@
+"""Whole goods: bundles against mixed-integer programmes, intervals against bundles, the sampler's effective draws."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+import stochpref as sp
+from stochpref.problems import Whole
+from stochpref.problems.interval_regions import IntervalRegions
+
+Array = NDArray[np.float64]
+
+_NEAR = 1e-6  # how far from an end bundles are compared
+
+
+def instance(rng: np.random.Generator, n: int) -> tuple[Array, float, Array, Array]:
+    """Return utilities of both signs, prices, a budget and caps to 4."""
+    prices, caps = rng.uniform(1.0, 2.0, n), rng.integers(1, 5, n).astype(float)
+    return rng.standard_normal(n), float(rng.uniform(0.1, 0.9) * prices @ caps), prices, caps
+
+
+def compare_with_programmes(n_instances: int, seed: int = 0) -> None:
+    """Print on how many instances the value of the best bundle is the programme's, and how much faster it is found."""
+    rng = np.random.default_rng(seed)
+    cases = [instance(rng, int(rng.integers(1, 31))) for _ in range(n_instances)]
+    values, started = [], time.perf_counter()
+    for u, budget, prices, caps in cases:
+        found = milp(
+            -u, constraints=LinearConstraint(prices[None], ub=budget), bounds=Bounds(0, caps),
+            integrality=np.ones(len(u)), options={"mip_rel_gap": 0.0},
+        )  # fmt: skip
+        values.append(-found.fun)
+    theirs = (time.perf_counter() - started) / n_instances
+    ours, n_same = 0.0, 0
+    tables = [(u, sp.Menus(prices[None], [budget], caps=caps, problem="whole")) for u, budget, prices, caps in cases]
+    for (u, menu), value in zip(tables, values, strict=True):
+        n_same += abs(float(u @ Whole().choose(u, menu)[0]) - value) <= 1e-6 * max(value, 1.0)
+        crowd = np.tile(u, (500, 1, 1))  # one customer's time, without what a call costs
+        started = time.perf_counter()
+        Whole().choose(crowd, menu)
+        ours += (time.perf_counter() - started) / 500 / n_instances
+    print(f"n = 1 to 30, caps to 4, {n_instances:,} instances, seed {seed}, per customer:")
+    print(f"  equal to HiGHS in value on {n_same:,} of {n_instances:,}")
+    print(f"  choose  {1e6 * ours:10.2f} us")
+    print(f"  milp    {1e6 * theirs:10.2f} us   {theirs / ours:,.0f} times choose (target: at least 1,000)")
+
+
+def _is_best(seen: sp.Observations, u: Array) -> NDArray[np.bool_]:
+    """Tell where nothing is better than what was bought."""
+    best = np.sum(u * seen.problem.choose(u, seen), axis=1)
+    bought: NDArray[np.bool_] = np.sum(u * seen.bundles, axis=1) >= best - 1e-10
+    return bought
+
+
+def wrong_ends(seen: sp.Observations, u: Array, is_whole: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return at how many of all coordinates an interval is wrong: not the bundle's just inside, or so just outside."""
+    low, high = IntervalRegions.of(seen, is_whole).intervals(u)
+    n_wrong = 0
+    for i in range(seen.n_goods):
+        is_right = np.ones(len(seen), np.bool_)
+        for end, inward in ((low[:, i], _NEAR), (high[:, i], -_NEAR)):
+            is_finite = np.isfinite(end)
+            far = u[:, i] - np.sign(inward) * 50.0
+            for shift, expected in ((inward, True), (-inward, False)):
+                moved = u.copy()
+                moved[:, i] = np.where(is_finite, end + shift, far)
+                is_right &= _is_best(seen, moved) == (expected | ~is_finite)
+        is_narrow = high[:, i] - low[:, i] < 3 * _NEAR
+        n_wrong += int(np.sum(~is_right & ~is_narrow))
+    return n_wrong, u.size
+
+
+def compare_intervals(n_cases: int, seed: int = 0) -> None:
+    """Print how many intervals of random regions are wrong."""
+    rng = np.random.default_rng(seed)
+    wrong, total = 0, 0
+    while total < n_cases:
+        n, size = int(rng.integers(2, 21)), 200
+        prices, caps = rng.uniform(1.0, 2.0, (size, n)), rng.integers(1, 5, n)
+        goods = [f"good{i + 1}" for i in range(max(n // 2, 1))] if n < 10 and rng.random() < 0.3 else None
+        problem, budgets = Whole(goods), rng.uniform(0.5, 0.6 * n * caps.mean() + 1, size)
+        u = rng.standard_normal((size, n)) + 0.3
+        bundles = problem.choose(u, sp.Menus(prices, budgets, caps=caps))
+        seen = sp.Observations(prices, budgets, bundles, caps=caps, problem=problem)
+        found = wrong_ends(seen, u, problem.is_whole(seen.goods))
+        wrong, total = wrong + found[0], total + found[1]
+    print(f"intervals, n = 2 to 20, caps to 4, some with goods in part, seed {seed}: {wrong} of {total:,} wrong")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks whole", description=__doc__)
+    parser.add_argument("--instances", type=int, default=2000)
+    parser.add_argument("--intervals", type=int, default=100_000)
+    options = parser.parse_args()
+    compare_with_programmes(options.instances)
+    compare_intervals(options.intervals)
+
+
+if __name__ == "__main__":
+    main()

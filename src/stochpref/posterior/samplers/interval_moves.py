@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""One sweep over a customer's utility inside a region known by intervals, under the density exp(h·u) on the sphere.
+
+A coordinate moves along the half circle u(θ) = cos θ·v + sin θ·e_i, v the others at length one: density
+cos^{n-2}θ exp(h·u(θ)), θ between the angles at which the ends of its interval lie. It is a slice move, as those of
+`gibbs_moves`.
+
+Where empty bundles are not recorded, every observation stands for the customers before it who bought nothing as well:
+they are drawn, until one buys, and count in the sums like any others.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stochpref.posterior.samplers.arcs import cut_arc, half_angle, slice_turn
+from stochpref.posterior.samplers.gibbs_law import draw_around
+from stochpref.posterior.samplers.streams import Stream, start_stream, uniform
+from stochpref.problems.interval_kernels import (
+    MenuRows,
+    Pass,
+    corners_at,
+    interval_at,
+    lay_out,
+    make_pass,
+    value_of,
+    whole_first,
+)
+from stochpref.problems.pareto import IN_PART, extended, limit_of
+from stochpref.threads import GROUP, compiled, inlined
+
+Array = NDArray[np.float64]
+
+DONE, TOO_LONG, TOO_EMPTY = 0, 1, 2  # how a sweep ends
+
+
+@compiled
+def draw_order(is_whole: NDArray[np.bool_], key: tuple[np.uint64, int, int]) -> NDArray[np.int64]:
+    """Return the order in which all observations of a chain take the goods in one sweep."""
+    stream = np.empty(2, np.uint64)
+    start_stream(stream, key[0], key[1], key[2], -1)  # rows from 0 are observations'
+    order = np.arange(is_whole.shape[0])
+    for i in range(order.shape[0] - 1, 0, -1):
+        j = int(uniform(stream) * (i + 1))
+        order[i], order[j] = order[j], order[i]
+    whole_first(is_whole, order)
+    return order
+
+
+@inlined
+def _drawn(
+    u: float, ends: tuple[float, float], across2: float, along: float, h: float, power: float, stream: Stream
+) -> float:
+    """Return a coordinate after its move.
+
+    Parameters
+    ----------
+    across2 : square of the length of the others.
+    along : h of the others times them.
+    power : of cos θ.
+    """
+    across = math.sqrt(across2)
+    if not across > 1e-150:
+        return u
+    theta = math.atan2(u, across)
+    back = theta - math.atan2(ends[0], across) if ends[0] > -np.inf else theta + 0.5 * math.pi
+    ahead = math.atan2(ends[1], across) - theta if ends[1] < np.inf else 0.5 * math.pi - theta
+    back, ahead = max(back, 0.0), max(ahead, 0.0)  # rounding may put an end a hair to the other side
+    if power > 0.0:
+        back, ahead = cut_arc(
+            theta, half_angle(math.cos(theta) * math.exp(math.log(uniform(stream)) / power)), back, ahead
+        )
+    slope = along / across
+    theta += slice_turn(theta - math.atan2(h, slope), math.hypot(h, slope), back, ahead, stream)
+    return across * math.tan(theta)
+
+
+@inlined
+def _move_all(
+    u: Array, h: Array, rows: MenuRows, t: int, order: NDArray[np.int64], power: float, memory: Pass, costs: Array,
+    values: Array, stream: Stream,
+) -> tuple[Array, Array, bool]:  # fmt: skip
+    costs, values, end = lay_out(u, rows, t, order, memory, costs, values)
+    begin, tail, limit = 0, 1, limit_of(rows.stated[t])
+    corners = corners_at(u, rows, t, -1, memory)
+    square, inner = 0.0, 0.0
+    for i in range(u.shape[0]):
+        square, inner = square + u[i] * u[i], inner + h[i] * u[i]
+    value = value_of(u, rows.bundles[t])
+    for place in range(u.shape[0]):
+        i = order[place]
+        if end < 0:
+            return costs, values, False
+        if rows.units[t, i] == IN_PART:
+            corners = corners_at(u, rows, t, i, memory)
+        ends = interval_at(u, rows, t, order, place, (begin, tail), memory, corners, value, costs, values)
+        rest, along = square - u[i] * u[i], inner - h[i] * u[i]
+        if rest < 1e-8 * square:  # nearly all of the length: the difference has lost its digits
+            rest, along = 0.0, 0.0
+            for j in range(u.shape[0]):
+                if j != i:
+                    rest, along = rest + u[j] * u[j], along + h[j] * u[j]
+        moved = _drawn(u[i], ends, rest, along, h[i], power, stream)
+        value += (moved - u[i]) * rows.bundles[t, i]
+        square, inner = rest + moved * moved, along + h[i] * moved
+        u[i] = moved
+        if place + 1 < u.shape[0] and rows.units[t, i] > 0 and u[i] > 0.0:
+            costs, values, stretched = extended(
+                costs, values, begin, tail, rows.prices[t, i], u[i], rows.units[t, i], limit, end
+            )
+            begin, tail, end = end, stretched, stretched
+    return costs, values, True
+
+
+@inlined
+def _add_unseen(
+    rows: MenuRows, t: int, direction: Array, kappa: float, most: int, drawn: Array, total: Array, stream: Stream
+) -> int:
+    """Draw customers at a menu until one buys something; add up those who do not, and return their number."""
+    n = drawn.shape[0]
+    for count in range(most):
+        drawn[:] = direction
+        draw_around(drawn, kappa, stream)
+        for i in range(n):
+            if rows.units[t, i] != 0 and drawn[i] > 0.0:
+                return count
+        for i in range(n):
+            total[i] += drawn[i]
+    return most
+
+
+@compiled
+def sweep_intervals(
+    rows: MenuRows,
+    law: tuple[Array, float],
+    order: NDArray[np.int64],
+    power: float,
+    most_unseen: int,
+    key: tuple[np.uint64, int, int],
+    latents: Array,
+    sums: Array,
+    counts: NDArray[np.int64],
+    start: int,
+    stop: int,
+) -> int:
+    """Sweep the rows of groups start..stop of one chain in place, leave their sums and counts; return how it ended.
+
+    Parameters
+    ----------
+    law : mean direction (n,) and concentration.
+    power : n - 2, the exponent of cos θ.
+    most_unseen : customers without a purchase before one with, at most; 0 where empty bundles are recorded.
+    key : seed, chain, iteration.
+    latents : (T, n) unit vectors in their regions.
+    sums, counts : (groups, n) and (groups,), unseen customers among them.
+    """
+    n_rows, n = latents.shape
+    memory, stream, drawn, h = make_pass(n), np.empty(2, np.uint64), np.empty(n), law[1] * law[0]
+    costs, values = np.empty(1024), np.empty(1024)
+    for group in range(start, stop):
+        sums[group], counts[group] = 0.0, 0
+        for t in range(group * GROUP, min((group + 1) * GROUP, n_rows)):
+            u = latents[t]
+            start_stream(stream, key[0], key[1], key[2], t)
+            costs, values, is_found = _move_all(u, h, rows, t, order, power, memory, costs, values, stream)
+            if not is_found:
+                return TOO_LONG
+            norm = math.sqrt(np.sum(u * u))
+            for i in range(n):
+                u[i] /= norm
+                sums[group, i] += u[i]
+            counts[group] += 1
+            if most_unseen > 0:
+                unseen = _add_unseen(rows, t, law[0], law[1], most_unseen, drawn, sums[group], stream)
+                if unseen == most_unseen:
+                    return TOO_EMPTY
+                counts[group] += unseen
+    return DONE
