@@ -117,12 +117,13 @@ def _checked_utilities(utilities: ArrayLike, n_goods: int) -> Array:
 
 
 def _as_rows(values: Array) -> Array:
-    return np.ascontiguousarray(values, np.float64).reshape(-1, values.shape[-1])
+    rows: Array = np.require(values, np.float64, ["C", "W"]).reshape(-1, values.shape[-1])
+    return rows
 
 
 def _tables(menus: MenuArrays) -> tuple[Array, Array, Array]:
     prices = np.where(np.isnan(menus.prices), np.inf, menus.prices)
-    return prices, np.ascontiguousarray(menus.budgets), np.ascontiguousarray(menus.caps)
+    return prices, np.array(menus.budgets), np.array(menus.caps)  # copies, as prices are: one state for kernels
 
 
 def _is_near_whole(values: Array) -> NDArray[np.bool_]:

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.kinds import ABOVE, ABSENT, BELOW, PIVOT, TIGHT
-from stochpref.posterior.samplers.arcs import cut_arc, half_angle, slice_turn
 from stochpref.posterior.samplers.streams import Stream, start_stream, uniform
 from stochpref.threads import GROUP, compiled, inlined
 
@@ -61,6 +60,43 @@ def draw_pairs(laws: Array, n_rows: int, key: tuple[np.uint64, int, int]) -> Pai
 
 
 @inlined
+def _arc(distance: float, half: float, back: float, ahead: float) -> tuple[float, float]:
+    """Cut (back, ahead), how far one may turn either way, to an arc |φ - ψ| <= half with φ - ψ = distance now."""
+    distance -= 2.0 * math.pi * math.floor(distance / (2.0 * math.pi) + 0.5)
+    return max(min(back, half + distance), 0.0), max(min(ahead, half - distance), 0.0)
+
+
+@inlined
+def _half_angle(cosine: float) -> float:
+    """Return half the width of {φ : cos φ >= cosine}."""
+    return math.acos(min(max(cosine, -1.0), 1.0))
+
+
+@inlined
+def _slice(distance: float, length: float, back: float, ahead: float, stream: Stream) -> float:
+    """Return how far to turn, at most `back` or `ahead`, in a slice move under exp(length·cos(distance)).
+
+    The level set leaves out an arc about the direction opposite to the mode. Inside the limits that may leave two
+    pieces; both are open to the move, or a customer far from the mean would stay on one side for long.
+    """
+    if length < 1e-12:
+        return (back + ahead) * uniform(stream) - back
+    distance -= 2.0 * math.pi * math.floor(distance / (2.0 * math.pi) + 0.5)
+    left_out = math.pi - _half_angle(math.cos(distance) + math.log(uniform(stream)) / length)
+    # The arc left out, as turns from here: about π - distance, and once more a full turn before.
+    first, second = -math.pi - distance, math.pi - distance
+    low_start, low_end = max(first - left_out, -back), min(first + left_out, ahead)
+    high_start, high_end = max(second - left_out, -back), min(second + left_out, ahead)
+    low_gap, high_gap = max(low_end - low_start, 0.0), max(high_end - high_start, 0.0)
+    turn = max(back + ahead - low_gap - high_gap, 0.0) * uniform(stream) - back
+    if low_gap > 0.0 and turn >= low_start:
+        turn += low_gap
+    if high_gap > 0.0 and turn >= high_start:
+        turn += high_gap
+    return turn
+
+
+@inlined
 def _turn_pair(
     u: Array, i: int, j: int, bounds: tuple[float, float, float, float], tie: tuple[float, float],
     angle: float, length: float, stream: Stream,
@@ -74,18 +110,18 @@ def _turn_pair(
     # An arc may reach further than half a turn to one side; only a circle without limits is cut, opposite to here.
     back, ahead = 2.0 * math.pi, 2.0 * math.pi
     if bounds[0] > -np.inf:
-        back, ahead = cut_arc(phi, half_angle(bounds[0] / radius), back, ahead)
+        back, ahead = _arc(phi, _half_angle(bounds[0] / radius), back, ahead)
     if bounds[1] < np.inf:
-        back, ahead = cut_arc(phi - math.pi, half_angle(-bounds[1] / radius), back, ahead)
+        back, ahead = _arc(phi - math.pi, _half_angle(-bounds[1] / radius), back, ahead)
     if bounds[2] > -np.inf:
-        back, ahead = cut_arc(phi - 0.5 * math.pi, half_angle(bounds[2] / radius), back, ahead)
+        back, ahead = _arc(phi - 0.5 * math.pi, _half_angle(bounds[2] / radius), back, ahead)
     if bounds[3] < np.inf:
-        back, ahead = cut_arc(phi + 0.5 * math.pi, half_angle(-bounds[3] / radius), back, ahead)
+        back, ahead = _arc(phi + 0.5 * math.pi, _half_angle(-bounds[3] / radius), back, ahead)
     if tie[0] != 0.0:
-        back, ahead = cut_arc(phi - math.atan2(tie[1], tie[0]), 0.5 * math.pi, back, ahead)
+        back, ahead = _arc(phi - math.atan2(tie[1], tie[0]), 0.5 * math.pi, back, ahead)
     if back + ahead > 2.0 * math.pi + 1e-9:
         back, ahead = math.pi, math.pi
-    phi += slice_turn(phi - angle, length * radius, back, ahead, stream)
+    phi += _slice(phi - angle, length * radius, back, ahead, stream)
     u[i], u[j] = radius * math.cos(phi), radius * math.sin(phi)
 
 
@@ -197,10 +233,10 @@ def _turn_meridian(
     top = math.atan2(1.0 / norm, -lowest) if lowest < np.inf else math.pi
     back, ahead = theta, max(top - theta, 0.0)
     if power > 0.0:  # sin θ above its level: |θ - π/2| at most this
-        width = half_angle(sine * math.exp(math.log(uniform(stream)) / power))
-        back, ahead = cut_arc(theta - 0.5 * math.pi, width, back, ahead)
+        width = _half_angle(sine * math.exp(math.log(uniform(stream)) / power))
+        back, ahead = _arc(theta - 0.5 * math.pi, width, back, ahead)
     length = math.sqrt(along * along + across * across)
-    turned = theta + slice_turn(theta - math.atan2(across, along), length, back, ahead, stream)
+    turned = theta + _slice(theta - math.atan2(across, along), length, back, ahead, stream)
     scale = math.sin(turned) / sine
     shift = (math.cos(turned) - cosine * scale) / norm
     for i in range(n):
@@ -226,12 +262,12 @@ def _turn_blocks(u: Array, h: Array, side: NDArray[np.int8], slope: Array, strea
     back, ahead = theta, max(min(top, 0.5 * math.pi) - theta, 0.0)
     if n_bought > 1:
         level = math.log(uniform(stream)) / (n_bought - 1)
-        back, ahead = cut_arc(theta, half_angle(cosine / radius * math.exp(level)), back, ahead)
+        back, ahead = _arc(theta, _half_angle(cosine / radius * math.exp(level)), back, ahead)
     if n_left > 1:
         level = math.log(uniform(stream)) / (n_left - 1)
-        back, ahead = cut_arc(theta - 0.5 * math.pi, half_angle(sine / radius * math.exp(level)), back, ahead)
+        back, ahead = _arc(theta - 0.5 * math.pi, _half_angle(sine / radius * math.exp(level)), back, ahead)
     length = math.sqrt(along * along + across * across)
-    turned = theta + slice_turn(theta - math.atan2(across, along), length, back, ahead, stream)
+    turned = theta + _slice(theta - math.atan2(across, along), length, back, ahead, stream)
     scale_bought, scale_left = math.cos(turned) * radius / cosine, math.sin(turned) * radius / sine
     for i in range(u.shape[0]):
         if side[i] == ABOVE:
