@@ -3,9 +3,9 @@
 """One sweep over a customer's utility inside a region known by intervals, under the density exp(h·u) on the sphere.
 
 A coordinate moves along the half circle u(θ) = cos θ·v + sin θ·e_i, v the others at length one: density
-cos^{n-2}θ exp(h·u(θ)), θ between the angles at which the ends of its interval lie. It is a slice move under the whole
-density, between those ends, which shrink towards the present angle until the level is met: a level for each factor would
-need no such loop, and mix half as well.
+cos^{n-2}θ exp(h·u(θ)), θ between the angles at which the ends of its interval lie. It is a slice move under the
+whole density, between those ends, which shrink towards the present angle until the level is met: a level for
+each factor would need no such loop, and mix half as well.
 
 Where empty bundles are not recorded, every observation stands for the customers before it who bought nothing as well:
 they are drawn, until one buys, and count in the sums like any others.
