@@ -84,13 +84,13 @@ class Divisible(Problem):
 
     def event(self, menus: MenuArrays, *, nonempty: bool = False) -> Chance | None:
         """Return the probability that something on offer is wanted, where only such customers are recorded."""
-        return Chance.outside(unwanted(menus)) if nonempty else None
+        return Chance.outside(unwanted(np.isfinite(menus.prices))) if nonempty else None
 
 
-def unwanted(menus: MenuArrays) -> Regions:
-    """Return the utilities to which nothing on a menu is worth having, as regions over its goods."""
-    count, n = menus.prices.shape
-    side = np.where(np.isfinite(menus.prices), BELOW, ABSENT).astype(np.int8)
+def unwanted(is_in_reach: NDArray[np.bool_]) -> Regions:
+    """Return the utilities to which nothing in reach (T, n) is worth having, as regions over the goods."""
+    count, n = is_in_reach.shape
+    side = np.where(is_in_reach, BELOW, ABSENT).astype(np.int8)
     kind = np.where((side == BELOW).any(axis=1), SLACK, TIGHT).astype(np.int8)  # nothing on offer, nothing revealed
     return Regions(kind, side, np.ones((count, n)), np.full(count, -1, np.int32), 1.0)
 
