@@ -16,7 +16,6 @@ from stochpref.laws import UtilityLaw
 from stochpref.laws.menus import draw_customers
 from stochpref.posterior.results import data_groups, observations_of
 from stochpref.problems import OneOf, Open, Problem, pack_problem, unpack_problem
-from stochpref.problems.protocol import FITTED
 from stochpref.stores.packing import data_hash
 
 N_MENUS, N_GOODS = 60, 5
@@ -139,16 +138,16 @@ def _check_regions(problem: Problem, seen: sp.Observations, utilities: np.ndarra
             with pytest.raises(sp.InvalidArgument, match=f"cannot handle problem '{problem.name}'"):
                 refused()
         return
-    explained = problem.explained(seen)
+    regions = problem.explained(seen)
     assert sum(seen.audit().kinds.values()) == (len(seen) if problem.has_kinds else 0)
-    assert len(explained) == len(seen)
-    assert len(problem.coordinates(seen.goods)) == utilities.shape[1]
-    usable = ~explained.is_degenerate
+    assert len(regions) == len(seen)
+    assert regions.n_goods == len(problem.coordinates(seen.goods)) == utilities.shape[1]
+    usable = ~regions.is_degenerate
     assert usable.sum() > 0.8 * len(seen)
-    holding = problem.chance(seen) if problem.name in FITTED else explained
-    assert np.all(np.diag(holding.contains(utilities))[usable])
+    holds = problem.chance(seen) if regions.has_masses else regions
+    assert np.all(np.diag(holds.contains(utilities))[usable])
     # Utilities from inside a region choose the bundle again.
-    inside = explained.interior_points(rng=np.random.default_rng(14))[usable]
+    inside = regions.interior_points(rng=np.random.default_rng(14))[usable]
     np.testing.assert_allclose(problem.choose(inside, seen.menus[usable]), seen.bundles[usable], atol=1e-9)
 
 

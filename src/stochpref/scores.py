@@ -45,5 +45,4 @@ def accuracy(true_direction: ArrayLike, estimate: ArrayLike, prices: ArrayLike, 
 
 def consistency(utility: ArrayLike, observations: Observations) -> float:
     """Return the share of observations whose bundle is the unique optimum under a utility; ties are misses."""
-    chance = observations.problem.chance(observations)
-    return float(chance.contains(np.asarray(utility, np.float64), strict=True).mean())
+    return float(observations.problem.holds(observations, np.asarray(utility, np.float64)).mean())

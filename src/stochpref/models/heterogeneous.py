@@ -32,9 +32,10 @@ from stochpref.names import SAMPLERS
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.choosing import choose_sampler
-from stochpref.posterior.customers import CustomerUtilities, customer_utilities
+from stochpref.posterior.counting import Estimate, Posterior
+from stochpref.posterior.customers import CustomerUtilities, customer_utilities, utilities_inside
 from stochpref.posterior.diagnostics import Diagnostics
-from stochpref.posterior.predictive import add_log_likelihood, log_predictive
+from stochpref.posterior.predictive import add_log_likelihood, log_predictive, log_simulated
 from stochpref.posterior.prior import Prior, PriorFn
 from stochpref.posterior.results import (
     MAX_LIKELIHOOD_DRAWS,
@@ -316,6 +317,9 @@ class HeterogeneousUtility(Fit):
         check_is_fitted(self)
         data = self.observations_ if observations is None else self._own(observations)
         seed = 0 if self.seed_ is None else self.seed_
+        if not data.problem.has_masses:
+            inside = data.problem.intervals(data)
+            return utilities_inside(inside, *self._flat_draws(_CUSTOMER_DRAWS), self._prior, seed)
         if not data.problem.chance(data).is_single:
             raise InvalidArgument(
                 f"utilities of single customers cannot be told of {data.problem!r}, where their level means nothing; "
@@ -326,7 +330,21 @@ class HeterogeneousUtility(Fit):
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) the log posterior predictive probability of each observation; -inf for degenerate ones."""
         own = self._own(observations)
+        if not own.problem.has_masses:
+            return self.log_likelihood_estimate(own).log_probability
         return log_predictive(own.problem.recorded(own), *self._flat_draws(MAX_LIKELIHOOD_DRAWS))
+
+    def log_likelihood_estimate(self, observations: Observations) -> Estimate:
+        """Return the same with its Monte Carlo standard error, 0 where it is exact; whole goods are simulated.
+
+        What is simulated depends on the fit's seed only.
+        """
+        own = self._own(observations)
+        if own.problem.has_masses:
+            exact = self.log_likelihood(own)
+            return Estimate(exact, np.zeros_like(exact))
+        rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 5])
+        return log_simulated(own, Posterior(*self._flat_draws(MAX_LIKELIHOOD_DRAWS)), rng=rng)
 
     def loo(self) -> Any:
         """Return arviz's leave-one-out estimate of the log predictive score, pointwise, with Pareto k of each.
@@ -334,14 +352,21 @@ class HeterogeneousUtility(Fit):
         Adds the group log_likelihood to `posterior_`: exact, of at most 400 thinned draws.
         """
         check_is_fitted(self)
+        if not self.problem_.has_masses:
+            raise InvalidArgument(
+                f"leave-one-out needs exact probabilities of bundles, which {self.problem_!r} has not; hold "
+                "observations out and take log_likelihood of them"
+            )
         from arviz_stats import loo  # noqa: PLC0415
 
         if "log_likelihood" not in self.posterior_.children:
             add_log_likelihood(self.posterior_, self.problem_.recorded(self.observations_))
         return loo(self.posterior_, var_name="bundles", pointwise=True)
 
-    def leave_one_out(self) -> Array:
-        """Return (T,) the log-probability of each fitted observation given the others."""
+    def leave_one_out(self) -> Array | None:
+        """Return (T,) the log-probability of each fitted observation given the others; None for whole goods."""
+        if not self.problem_.has_masses:
+            return None
         return np.asarray(self.loo().elpd_i.values, np.float64).ravel()
 
     def judge(self) -> tuple[Verdict, Verdict]:

@@ -28,9 +28,11 @@ from stochpref.posterior.samplers.gibbs import Gibbs
 from stochpref.posterior.samplers.gibbs_remote import RemoteGibbs
 from stochpref.posterior.samplers.hamiltonian import Hamiltonian
 from stochpref.posterior.samplers.importance import Importance, resample, smooth_weights
+from stochpref.posterior.samplers.interval_gibbs import IntervalGibbs
 from stochpref.posterior.samplers.layered import Layered
 from stochpref.posterior.samplers.layers import find_layers
 from stochpref.posterior.target import Sampler, Target
+from stochpref.problems.interval_regions import IntervalRegions
 
 Array = NDArray[np.float64]
 
@@ -69,6 +71,8 @@ def choose_sampler(name: str, target: Target, seed: int, plan: Plan, options: An
     A run that "auto" goes on with keeps the sampler that it has come to.
     """
     error = 0.0
+    if target.store.intervals is not None:
+        return _inside(name, target, target.store.intervals, seed)
     if target.store.is_large and name != "gibbs" and SAMPLERS.get(name) is None:  # those two work on rows, not on sums
         target, error = near_maximum(target, seed)
     if name != "auto":
@@ -77,6 +81,17 @@ def choose_sampler(name: str, target: Target, seed: int, plan: Plan, options: An
     if begun is not None and begun.sampler in SAMPLERS and begun.sampler != choice.sampler.name:
         choice = _named(begun.sampler, target, seed, plan, options)._replace(reason=begun.reason)
     return choice._replace(likelihood_error=error)
+
+
+def _inside(name: str, target: Target, intervals: IntervalRegions, seed: int) -> Choice:
+    """Return the sampler of observations whose regions are known by intervals."""
+    if name not in ("auto", "gibbs"):
+        raise InvalidArgument(
+            f"sampler={name!r} needs probabilities of bundles, which whole goods have no formula for; leave the "
+            "sampler to 'auto', which draws utilities inside"
+        )
+    sampler = IntervalGibbs(intervals, target.prior, seed, target.store.nonempty)
+    return Choice(sampler, "whole goods: utilities are drawn inside their regions" if name == "auto" else "as asked")
 
 
 def _named(name: str, target: Target, seed: int, plan: Plan, options: Any) -> Choice:

@@ -3,7 +3,7 @@
 """The posterior of each customer's own utility, given what they bought.
 
 Its mean is exact for every draw of the law: E[u | region] is the gradient of the log-mass plus E[u]. Its spread comes
-from sweeps of the Gibbs kernel that follow the draws.
+from sweeps of the Gibbs kernel that follow the draws, as both do where regions have no masses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from stochpref.bessel import mean_resultant_length
 from stochpref.mass.masses import exact_log_mass
 from stochpref.posterior.prior import Prior
 from stochpref.posterior.samplers.gibbs import Gibbs, GibbsState
+from stochpref.posterior.samplers.interval_gibbs import IntervalGibbs
 from stochpref.posterior.target import Target
+from stochpref.problems.interval_regions import IntervalRegions
 from stochpref.regions import Regions, usable_rows
 from stochpref.stores.memory import Memory
 
@@ -59,3 +61,23 @@ def customer_utilities(
         square += latents[0] ** 2
     count = len(concentration)
     return CustomerUtilities(mean / count, np.sqrt(np.maximum(square / count - (centre / count) ** 2, 0.0)))
+
+
+def utilities_inside(
+    intervals: IntervalRegions, mean_direction: Array, concentration: Array, prior: Prior, seed: int
+) -> CustomerUtilities:
+    """Return the same where regions are known by intervals: means and spreads of what is drawn inside."""
+    rows = usable_rows(intervals, "drop")
+    kernel = IntervalGibbs(intervals[rows], prior, seed)
+    latents = kernel.init(1).latents
+    total, square, iteration = np.zeros(latents[0].shape), np.zeros(latents[0].shape), 0
+    for s, (direction, kappa) in enumerate(zip(mean_direction, concentration, strict=True)):
+        for k in range(_BURN + _SWEEPS if s == 0 else _SWEEPS):
+            kernel.sweep(GibbsState(latents, direction[None], np.array([kappa])), iteration)
+            iteration += 1
+            if s > 0 or k >= _BURN:
+                total += latents[0]
+                square += latents[0] ** 2
+    mean, filled = total / (_SWEEPS * len(concentration)), np.full((2, len(intervals), intervals.n_goods), np.nan)
+    filled[:, rows] = mean, np.sqrt(np.maximum(square / (_SWEEPS * len(concentration)) - mean**2, 0.0))
+    return CustomerUtilities(*filled)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from stochpref.chances import Recorded
 from stochpref.mass.conditional import log_recorded
+from stochpref.observations import Observations
+from stochpref.posterior.counting import Estimate, Posterior, count
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, group, thinned
 from stochpref.regions import usable_rows
 
@@ -24,6 +26,13 @@ def log_predictive(recorded: Recorded, mean_direction: Array, concentration: Arr
     for direction, kappa in zip(mean_direction, concentration, strict=True):
         total = np.logaddexp(total, log_recorded(recorded, kappa * direction).log_mass)
     return total - math.log(len(concentration))
+
+
+def log_simulated(observations: Observations, posterior: Posterior, *, rng: np.random.Generator) -> Estimate:
+    """Return (T,) the same by simulation, for a problem whose regions have no masses; -inf for degenerate rows."""
+    is_degenerate = observations.problem.explained(observations).is_degenerate
+    found, _ = count(observations, posterior, rng=rng)
+    return Estimate(np.where(is_degenerate, -np.inf, found.log_probability), np.where(is_degenerate, 0.0, found.error))
 
 
 def add_log_likelihood(tree: xr.DataTree, recorded: Recorded) -> None:

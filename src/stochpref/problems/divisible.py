@@ -123,7 +123,7 @@ class Divisible(Problem):
 
     def event(self, menus: MenuArrays, *, nonempty: bool = False) -> Chance | None:
         """Return the probability that something on offer is wanted, where only such customers are recorded."""
-        return Chance.outside(unwanted(self._units.split(menus))) if nonempty else None
+        return Chance.outside(unwanted(np.isfinite(self._units.split(menus).prices))) if nonempty else None
 
     def skips_units(self, utilities: ArrayLike, menus: MenuArrays) -> NDArray[np.bool_] | None:
         """Tell who buys (..., T) a later unit of some good in fuller measure than an earlier one.
@@ -148,10 +148,10 @@ class Divisible(Problem):
         return {} if self._units.is_one else {"units": self._units.numbers}
 
 
-def unwanted(menus: MenuArrays) -> Regions:
-    """Return the utilities to which nothing on a menu is worth having, as regions over its goods."""
-    count, n = menus.prices.shape
-    side = np.where(np.isfinite(menus.prices), BELOW, ABSENT).astype(np.int8)
+def unwanted(is_in_reach: NDArray[np.bool_]) -> Regions:
+    """Return the utilities to which nothing in reach (T, n) is worth having, as regions over the goods."""
+    count, n = is_in_reach.shape
+    side = np.where(is_in_reach, BELOW, ABSENT).astype(np.int8)
     kind = np.where((side == BELOW).any(axis=1), SLACK, TIGHT).astype(np.int8)  # nothing on offer, nothing revealed
     return Regions(kind, side, np.ones((count, n)), np.full(count, -1, np.int32), 1.0)
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from stochpref.errors import InvalidArgument
 from stochpref.kinds import MONEY_TOLERANCE, QUANTITY_TOLERANCE
 from stochpref.problems.interval_kernels import MenuRows, intervals_of, search_inside
-from stochpref.problems.pareto import IN_PART, units_of
+from stochpref.problems.pareto import IN_PART, leave_all_units
 from stochpref.threads import for_blocks
 
 if TYPE_CHECKING:
@@ -51,18 +51,18 @@ class IntervalRegions:
     @classmethod
     def of(cls, observations: Observations, is_whole: NDArray[np.bool_]) -> IntervalRegions:
         """Return the regions of observations, some goods or all of them whole."""
-        prices, caps, x = observations.prices, observations.caps, observations.bundles
+        x = observations.bundles
+        # Copies: one state of arrays for all, or kernels would be compiled for several.
+        prices, caps, stated = (np.array(a) for a in (observations.prices, observations.caps, observations.budgets))
         is_offered = prices < np.inf
         spent = np.sum(np.where(is_offered, prices, 0.0) * x, axis=1)
         # To the last cent: what rounding leaves of the budget buys nothing in part.
-        is_spent = (spent >= observations.budgets * (1 - MONEY_TOLERANCE)) & ~is_whole.all()
-        budgets = np.where(is_spent, spent, observations.budgets)
+        is_spent = (spent >= stated * (1 - MONEY_TOLERANCE)) & ~is_whole.all()
+        budgets = np.where(is_spent, spent, stated)
         units = np.empty(prices.shape, np.int64)
-        units_of(prices, observations.budgets, caps, is_whole, units)
-        rows = MenuRows(
-            np.where(is_offered, prices, 1.0), budgets, observations.budgets, caps, units,
-            np.where(is_whole, np.round(x), x), is_whole,
-        )  # fmt: skip
+        leave_all_units(prices, stated, caps, is_whole, units)
+        priced, bundles = np.where(is_offered, prices, 1.0), np.where(is_whole, np.round(x), x)
+        rows = MenuRows(priced, budgets, stated, caps, units, bundles, is_whole)
         return cls(rows, _points_inside(rows))
 
     def __len__(self) -> int:

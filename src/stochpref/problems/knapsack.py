@@ -21,8 +21,8 @@ from stochpref.problems.pareto import (
     extended,
     fill_values,
     filled,
+    leave_units,
     limit_of,
-    units_of,
     units_within,
 )
 from stochpref.threads import compiled, inlined
@@ -208,13 +208,13 @@ def _entry_near(
 def _by_lists(u: Array, prices: Array, budget: float, caps: Array, is_whole: NDArray[np.bool_], bundle: Array) -> bool:
     """Add the best bundle to `bundle`; return False where lists would be too long."""
     n, limit = u.shape[0], limit_of(budget)
-    first, last, units = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty((1, n), np.int64)
-    units_of(prices.reshape(1, n), np.full(1, budget), caps.reshape(1, n), is_whole, units)
-    costs, values, is_found = _list_from_each(u, prices, units[0], limit, first, last)
+    first, last, units = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n, np.int64)
+    leave_units(prices, budget, caps, is_whole, units)
+    costs, values, is_found = _list_from_each(u, prices, units, limit, first, last)
     if not is_found:
         return False
     spent, gained, order = np.empty(n + 1), np.empty(n + 1), np.empty(n, np.int64)
-    corners = fill_values(u, prices, units[0], caps, -1, spent, gained, order)
+    corners = fill_values(u, prices, units, caps, -1, spent, gained, order)
     place, best = first[0], -np.inf
     for k in range(first[0], last[0]):
         value = values[k] + filled(spent, gained, corners, max(budget - costs[k], 0.0))
@@ -225,7 +225,7 @@ def _by_lists(u: Array, prices: Array, budget: float, caps: Array, is_whole: NDA
     for i in range(n):  # the way back: every entry is one of the next list, and units of this good
         if first[i] == first[i + 1]:
             continue
-        for q in range(units[0, i], -1, -1):
+        for q in range(units[i], -1, -1):
             cost, value = costs[place] - q * prices[i], values[place] - q * u[i]
             k = _entry_near(costs, values, first[i + 1], last[i + 1], cost, value, near)
             if k < last[i + 1]:

@@ -110,7 +110,11 @@ class OneOf(Problem):
 
     def event(self, menus: MenuArrays, *, nonempty: bool = False) -> Chance | None:
         """Return the probability that some good is wanted, where all who are seen choose one by value."""
-        return Chance.outside(unwanted(menus)) if self._is_conditioned or (nonempty and self.outside) else None
+        return (
+            Chance.outside(unwanted(np.isfinite(menus.prices)))
+            if self._is_conditioned or (nonempty and self.outside)
+            else None
+        )
 
     def span(self, n_coordinates: int) -> Array | None:
         """Return a basis of utilities that add up to 0, where the level is not told."""

@@ -42,14 +42,20 @@ def units_within(price: float, cap: float, limit: float) -> int:
 
 
 @compiled
-def units_of(prices: Array, budgets: Array, caps: Array, is_whole: NDArray[np.bool_], units: Counts) -> None:
-    """Leave how many units (T, n) of a good budget and cap allow: 0 out of reach, IN_PART if it need not be whole."""
+def leave_units(prices: Array, budget: float, caps: Array, is_whole: NDArray[np.bool_], units: Counts) -> None:
+    """Leave how many units (n,) of each good the money covers: 0 out of reach, IN_PART if it need not be whole."""
+    for i in range(prices.shape[0]):
+        if is_whole[i]:
+            units[i] = units_within(prices[i], caps[i], limit_of(budget))
+        else:
+            units[i] = IN_PART if prices[i] < np.inf and budget > 0.0 else 0
+
+
+@compiled
+def leave_all_units(prices: Array, budgets: Array, caps: Array, is_whole: NDArray[np.bool_], units: Counts) -> None:
+    """Leave the same (T, n) for all rows."""
     for t in range(prices.shape[0]):
-        for i in range(prices.shape[1]):
-            if is_whole[i]:
-                units[t, i] = units_within(prices[t, i], caps[t, i], limit_of(budgets[t]))
-            else:
-                units[t, i] = IN_PART if prices[t, i] < np.inf and budgets[t] > 0.0 else 0
+        leave_units(prices[t], budgets[t], caps[t], is_whole, units[t])
 
 
 @compiled

@@ -21,11 +21,12 @@ from stochpref.problems.faults import Fault, MenuArrays, find_faults
 
 if TYPE_CHECKING:
     from stochpref.observations import Menus, Observations
+    from stochpref.problems.interval_regions import IntervalRegions
     from stochpref.regions import Explained, Regions
 
 Array = NDArray[np.float64]
 
-FITTED: Final = ("divisible", "one", "open")  # problems that models fit
+FITTED: Final = ("divisible", "one", "open", "whole")  # problems that models fit
 
 
 class Classification(NamedTuple):
@@ -63,12 +64,14 @@ class Problem(ABC):
     needs_budget : customers have money to spend that is stated; where they have not, budgets are infinite.
     about : what is taken for granted of goods and money, in words.
     has_kinds : the kinds of observation say something to people, so that an audit counts them.
+    has_masses : bundles have regions whose masses are known; elsewhere utilities inside can be drawn at best.
     """
 
     name: ClassVar[str]
     needs_budget: ClassVar[bool] = True
     about: ClassVar[str] = "budgets known"
     has_kinds: ClassVar[bool] = False
+    has_masses: ClassVar[bool] = True
 
     @abstractmethod
     def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
@@ -165,9 +168,24 @@ class Problem(ABC):
         """Tell whether menus that state another problem, or none, can be asked of what was fitted for this one."""
         return other is None or other == self
 
+    def intervals(self, observations: Observations) -> IntervalRegions:  # noqa: ARG002
+        """Return those utilities by the interval of each coordinate, for a problem whose regions have no masses."""
+        raise _unhandled(
+            "IntervalRegions", f"problem {self.name!r}", "its regions have masses, Regions.of(observations)"
+        )
+
     def explained(self, observations: Observations) -> Explained:
         """Return what is known of the utilities that explain each observation: those regions, or others with less."""
         return self.regions(observations)
+
+    def holds(self, observations: Observations, utility: Array) -> NDArray[np.bool_]:
+        """Tell of which observations (T,) the bundle is the only one that a utility would buy."""
+        return self.chance(observations).contains(utility, strict=True)
+
+    def typical_caps(self, caps: Array) -> Array:
+        """Return caps (n,) in the middle of those of many menus (T, n)."""
+        middle: Array = np.median(caps, axis=0)
+        return middle
 
     def take(self, rows: NDArray[np.intp]) -> Self:  # noqa: ARG002
         """Return the problem of some of the rows, for one that has data by row."""

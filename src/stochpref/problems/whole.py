@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stochpref.chances import Chance
 from stochpref.errors import InvalidArgument, listed
 from stochpref.kinds import QUANTITY_TOLERANCE
-from stochpref.problems.divisible import as_real, rows_of
+from stochpref.problems.divisible import as_real, rows_of, unwanted
 from stochpref.problems.faults import Fault, MenuArrays, per_good
 from stochpref.problems.interval_regions import IntervalRegions
 from stochpref.problems.knapsack import add_up, fill_rows
+from stochpref.problems.pareto import leave_all_units
 from stochpref.problems.protocol import Problem
 from stochpref.threads import for_blocks
 
@@ -37,6 +39,8 @@ class Whole(Problem):
     """
 
     name: ClassVar[str] = "whole"
+    about: ClassVar[str] = "goods bought in whole units up to their caps, budgets known"
+    has_masses: ClassVar[bool] = False
 
     def __init__(self, goods: Iterable[str] | None = None) -> None:
         if isinstance(goods, str):
@@ -99,8 +103,30 @@ class Whole(Problem):
         return found
 
     def explained(self, observations: Observations) -> IntervalRegions:
-        """Return the utilities that explain each observation, known by the interval of each coordinate."""
+        """Return the utilities that explain each observation, which only intervals know."""
+        return self.intervals(observations)
+
+    def intervals(self, observations: Observations) -> IntervalRegions:
+        """Return those utilities by the interval of each coordinate."""
         return IntervalRegions.of(observations, self.is_whole(observations.goods))
+
+    def event(self, menus: MenuArrays, *, nonempty: bool = False) -> Chance | None:
+        """Return the probability that something in reach is wanted, where only such customers are recorded."""
+        if not nonempty:
+            return None
+        units = np.empty(menus.prices.shape, np.int64)
+        prices, budgets, caps = _tables(menus)
+        leave_all_units(prices, budgets, caps, self.is_whole(menus.goods), units)
+        return Chance.outside(unwanted(units != 0))
+
+    def holds(self, observations: Observations, utility: Array) -> NDArray[np.bool_]:
+        """Tell of which observations (T,) the bundle is the only one that a utility would buy."""
+        return self.explained(observations).contains(utility, strict=True)
+
+    def typical_caps(self, caps: Array) -> Array:
+        """Return caps (n,) in the middle of those of many menus (T, n), each one of them."""
+        middle: Array = np.quantile(caps, 0.5, axis=0, method="lower")
+        return middle
 
     def settings(self) -> dict[str, Any]:
         """Return the names of the whole goods; none where all are."""
@@ -117,12 +143,13 @@ def _checked_utilities(utilities: ArrayLike, n_goods: int) -> Array:
 
 
 def _as_rows(values: Array) -> Array:
-    return np.ascontiguousarray(values, np.float64).reshape(-1, values.shape[-1])
+    rows: Array = np.require(values, np.float64, ["C", "W"]).reshape(-1, values.shape[-1])
+    return rows
 
 
 def _tables(menus: MenuArrays) -> tuple[Array, Array, Array]:
     prices = np.where(np.isnan(menus.prices), np.inf, menus.prices)
-    return prices, np.ascontiguousarray(menus.budgets), np.ascontiguousarray(menus.caps)
+    return prices, np.array(menus.budgets), np.array(menus.caps)  # copies, as prices are: one state for kernels
 
 
 def _is_near_whole(values: Array) -> NDArray[np.bool_]:

@@ -65,7 +65,8 @@ def typical_menu(observations: Observations) -> Menus:
     prices = np.full(observations.n_goods, np.inf)
     for i in np.flatnonzero(offered.any(axis=0)):
         prices[i] = _rounded(np.median(observations.prices[offered[:, i], i]))
-    problem, caps = observations.problem, np.median(observations.caps, axis=0)
+    problem = observations.problem
+    caps = problem.typical_caps(observations.caps)
     budgets = [_rounded(np.median(observations.budgets))] if problem.needs_budget else None
     return Menus(prices[None], budgets, goods=observations.goods, caps=caps, problem=problem)
 

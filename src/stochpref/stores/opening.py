@@ -17,6 +17,7 @@ from stochpref.stores.conditioned import Conditioned
 from stochpref.stores.device import Device
 from stochpref.stores.disk import on_disk
 from stochpref.stores.engines import check_engine, connect
+from stochpref.stores.inside import Inside
 from stochpref.stores.memory import Memory
 from stochpref.stores.packing import Origin, ReportFn, data_hash
 from stochpref.stores.protocol import Store
@@ -53,6 +54,9 @@ def open_store(
         return
     # Few of them, and any number for a GPU, are better taken whole.
     observations = source.load() if isinstance(source, StoredObservations) else source
+    if not observations.problem.has_masses:
+        yield _inside(observations, name, degenerate)
+        return
     recorded = observations.problem.recorded(observations)
     rows = usable_rows(recorded.regions, degenerate)
     used = recorded if rows.size == len(observations) else recorded.take(rows)
@@ -68,6 +72,20 @@ def open_store(
         return
     with connect(engine) as place:
         yield store_of(used.regions, place), origin
+
+
+def _inside(observations: Observations, engine: str, degenerate: str) -> tuple[Inside, Origin]:
+    """Return the store of observations whose regions are known by intervals."""
+    if engine != "cpu":
+        raise InvalidArgument(
+            f"engine={engine!r} sums masses of regions, which problem {observations.problem!r} has not; leave engine "
+            "at 'cpu'"
+        )
+    regions = observations.problem.intervals(observations)
+    rows = usable_rows(regions, degenerate)
+    n_rows = len(observations)
+    origin = Origin(observations.goods, n_rows, n_rows - rows.size, data_hash(observations), observations)
+    return Inside(regions[rows], nonempty=observations.nonempty), origin
 
 
 def store_of(regions: Regions, place: Any = "cpu") -> Store:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.mass.masses import Masses, Sums, exact_log_mass, sum_log_mass, sum_with_information
+from stochpref.problems.interval_regions import IntervalRegions
 from stochpref.regions import Regions
 from stochpref.stores.packing import PackedRegions, ReportFn, pick_rows
 
@@ -44,6 +45,8 @@ class Store(ABC):
     is_large : whether a pass over all rows takes so long that there should be few.
     is_conditioned : whether a likelihood is more than the masses of regions, so that only its sums are right.
     span : (N, n) orthonormal basis of the h of all coordinates that h here stands for; None where it is one of those.
+    intervals : the regions where these are known by intervals, so that there are no sums; None elsewhere.
+    nonempty : only bundles that are not empty were recorded; other stores know that by their sums.
     is_exact : whether sums are so at every h, and not near one h only.
     report : told of parts done, parts in all and what is being done, part by part; None to tell nobody.
     """
@@ -55,6 +58,8 @@ class Store(ABC):
     on_engine: bool = False
     is_conditioned: bool = False
     span: Array | None = None
+    intervals: IntervalRegions | None = None
+    nonempty: bool = False
     is_exact: bool = True
     is_large: bool = False
     report: ReportFn | None = None

@@ -3,8 +3,9 @@
 """One sweep over a customer's utility inside a region known by intervals, under the density exp(h·u) on the sphere.
 
 A coordinate moves along the half circle u(θ) = cos θ·v + sin θ·e_i, v the others at length one: density
-cos^{n-2}θ exp(h·u(θ)), θ between the angles at which the ends of its interval lie. It is a slice move, as those of
-`gibbs_moves`.
+cos^{n-2}θ exp(h·u(θ)), θ between the angles at which the ends of its interval lie. It is a slice move under the
+whole density, between those ends, which shrink towards the present angle until the level is met: a level for
+each factor would need no such loop, and mix half as well.
 
 Where empty bundles are not recorded, every observation stands for the customers before it who bought nothing as well:
 they are drawn, until one buys, and count in the sums like any others.
@@ -17,7 +18,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.posterior.samplers.arcs import cut_arc, half_angle, slice_turn
 from stochpref.posterior.samplers.gibbs_law import draw_around
 from stochpref.posterior.samplers.streams import Stream, start_stream, uniform
 from stochpref.problems.interval_kernels import (
@@ -52,31 +52,39 @@ def draw_order(is_whole: NDArray[np.bool_], key: tuple[np.uint64, int, int]) -> 
 
 
 @inlined
+def _log_density(theta: float, along: float, h: float, power: float) -> float:
+    cosine = math.cos(theta)
+    return power * math.log(max(cosine, 1e-300)) + along * cosine + h * math.sin(theta)
+
+
+@inlined
 def _drawn(
-    u: float, ends: tuple[float, float], across2: float, along: float, h: float, power: float, stream: Stream
+    u: float, ends: tuple[float, float], across2: float, inner: float, h: float, power: float, stream: Stream
 ) -> float:
     """Return a coordinate after its move.
 
     Parameters
     ----------
     across2 : square of the length of the others.
-    along : h of the others times them.
+    inner : h of the others times them.
     power : of cos θ.
     """
     across = math.sqrt(across2)
     if not across > 1e-150:
         return u
-    theta = math.atan2(u, across)
-    back = theta - math.atan2(ends[0], across) if ends[0] > -np.inf else theta + 0.5 * math.pi
-    ahead = math.atan2(ends[1], across) - theta if ends[1] < np.inf else 0.5 * math.pi - theta
-    back, ahead = max(back, 0.0), max(ahead, 0.0)  # rounding may put an end a hair to the other side
-    if power > 0.0:
-        back, ahead = cut_arc(
-            theta, half_angle(math.cos(theta) * math.exp(math.log(uniform(stream)) / power)), back, ahead
-        )
-    slope = along / across
-    theta += slice_turn(theta - math.atan2(h, slope), math.hypot(h, slope), back, ahead, stream)
-    return across * math.tan(theta)
+    theta, along = math.atan2(u, across), inner / across
+    low = math.atan2(ends[0], across) if ends[0] > -np.inf else -0.5 * math.pi
+    high = math.atan2(ends[1], across) if ends[1] < np.inf else 0.5 * math.pi
+    low, high = min(low, theta), max(high, theta)  # rounding may put an end a hair to the other side
+    level = _log_density(theta, along, h, power) + math.log(uniform(stream))
+    while True:
+        tried = low + (high - low) * uniform(stream)
+        if _log_density(tried, along, h, power) >= level or high - low < 1e-14:
+            return across * math.tan(tried)
+        if tried < theta:
+            low = tried
+        else:
+            high = tried
 
 
 @inlined

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: 2026 the stochpref developers
+# SPDX-License-Identifier: MIT
+"""Regions in memory that are known by intervals: utilities inside can be drawn, and their masses are no sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from stochpref.problems.interval_regions import IntervalRegions
+from stochpref.stores.protocol import Store, Task
+
+
+class Inside(Store):
+    """Regions in one part, none degenerate."""
+
+    in_memory = keeps_latents = True
+
+    def __init__(self, intervals: IntervalRegions, *, nonempty: bool) -> None:
+        self.intervals, self.nonempty = intervals, nonempty
+        self.n_goods, self.sizes = intervals.n_goods, (len(intervals),)
+
+    def compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:
+        """Yield function(regions, *arguments) for every task."""
+        return (function(self.intervals, *task.arguments) for task in tasks)
