@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -25,6 +26,16 @@ def test_shop() -> None:
     shown = run("shop.py")
     assert shown.returncode == 0, shown.stderr
     assert "coffee earns most at" in shown.stdout
+
+
+def test_the_notebook_is_stored_as_it_ran() -> None:
+    """Building the documentation runs it anew; what people see without that is what is stored."""
+    cells = [cell for cell in json.loads((EXAMPLES / "shop.ipynb").read_text())["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert not [output for output in outputs if output["output_type"] in ("error", "stream")]
+    kinds = {kind for output in outputs for kind in output["data"]}
+    assert {"text/html", "image/png"} <= kinds
 
 
 @needs_data
