@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 _MENUS_AT_ONCE = 64  # bounds memory: (draws, menus, goods) numbers
 _INTERVALS_OF_ALL = 5  # goods up to which elasticities are printed with every interval
+_NO_WIDTH = 1e-3  # relative: an interval as narrow as that is none
 _STEP = 0.05  # relative change of a price for elasticities
 
 
@@ -89,6 +90,8 @@ class Demand(Drawn):
             ]
             for name, value, low, high in [*rows[:30], *totals]:
                 between = f"   {low:.4g} to {high:.4g}" if has_intervals else ""
+                if has_intervals and name == "revenue" and high - low <= _NO_WIDTH * value:
+                    between = "   the budget, all of it"
                 lines.append(f"    {shown(name, 22):<22} {value:>10.4g}{between}")
             if len(rows) > 30:
                 lines.append(f"    ({len(rows) - 30} goods not shown)")

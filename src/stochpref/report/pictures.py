@@ -120,14 +120,15 @@ def pictures_of(model: Fit, reading: Reading) -> dict[str, Any]:
 
 def _sphere(reading: Reading, centre: Array, draws: Array) -> Picture | None:
     data, dots = reading.observations, draws[:: max(len(draws) // _DOTS, 1)]
-    if data.n_goods not in (2, 3):
+    names = data.problem.coordinates(data.goods)
+    if len(names) not in (2, 3):
         return None
     regions = Regions.of(data)
     regions = regions[usable_rows(regions, "drop")]
-    if data.n_goods == 2:
+    if len(names) == 2:
         rows = np.arange(0, len(regions), -(-len(regions) // _RINGS))
         return picture(
-            lambda ax: plots.circle(regions[rows], data.goods, ax, directions=draws),
+            lambda ax: plots.circle(regions[rows], names, ax, directions=draws),
             "Regions of some customers as arcs, and the posterior of the mean direction around them",
             f"A direction is a taste. Each ring is a customer ({len(rows)} of {len(regions):,}): the arc holds the "
             "tastes that explain the purchase. Outside, in blue: the fit.",
@@ -136,7 +137,7 @@ def _sphere(reading: Reading, centre: Array, draws: Array) -> Picture | None:
     rows = np.arange(0, len(regions), -(-len(regions) // _ON_GLOBE))
 
     def draw(ax: Axes) -> None:
-        plots.sphere(regions[rows], data.goods, centre, ax, directions=dots, n_outlines=3, resolution=161)
+        plots.sphere(regions[rows], names, centre, ax, directions=dots, n_outlines=3, resolution=161)
 
     return picture(
         draw, "How many customers each direction explains, and the posterior of the mean direction as dots",

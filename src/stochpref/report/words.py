@@ -55,7 +55,7 @@ def content_of(model: Fit, account: Account, reading: Reading) -> dict[str, Any]
             *checks,
             *_wanted_points(reading, account.unwanted),
             *(Verdict("note", note) for note in account.notes),
-            *_data_points(reading),
+            *_data_points(model),
         ],
         "tiles": [
             counted(model.n_observations_, "purchase").split(" "),
@@ -66,6 +66,7 @@ def content_of(model: Fit, account: Account, reading: Reading) -> dict[str, Any]
         "audit": _audit(reading, model.n_observations_),
         "goods": _good_rows(reading),
         "worth_scale": "100 for the best good" if np.any(reading.worth > 0) else "−100 for the least wanted",
+        "units": _unit_rows(model),
         "start": _start(reading),
         "settings": [
             (name, repr(value)) for name, value in model.get_params(deep=False).items() if name not in _HIDDEN
@@ -121,8 +122,11 @@ def _check_of_shares(check: PredictiveCheck, status: str) -> Verdict:
     )
 
 
-def _data_points(reading: Reading) -> list[Verdict]:
-    return [Verdict("bad", as_sentence(line)) for line in reading.observations.audit().warnings()]
+def _data_points(model: Fit) -> list[Verdict]:
+    """Return what the data cannot tell, and what else a careful analyst would look into."""
+    audit = model.observations_.audit()
+    others = [line for line in audit.warnings() if line not in audit.cautions()]
+    return [Verdict("bad", line) for line in (*model.cautions(), *map(as_sentence, others))]
 
 
 def _audit(reading: Reading, n_fitted: int) -> dict[str, Any]:
@@ -158,6 +162,17 @@ def _good_rows(reading: Reading) -> list[dict[str, Any]]:
             "share": f"{100 * check.share[i]:.0f} %" if np.isfinite(check.share[i]) else "–",
         }
         for rank, i in enumerate(reading.order)
+    ]
+
+
+def _unit_rows(model: Fit) -> list[tuple[str, str]]:
+    """Return what each unit is worth of goods that have several."""
+    owners = model.problem_.owners(model.goods_)
+    several = np.bincount(owners[owners >= 0], minlength=len(model.goods_)) > 1
+    return [
+        (shorten(name), shown_number(float(worth)))
+        for name, worth, owner in zip(model.coordinates_, model.best_utility, owners.tolist(), strict=True)
+        if owner >= 0 and several[owner]
     ]
 
 
