@@ -8,8 +8,8 @@ uncertainty. `market` says who the customers are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,6 +45,7 @@ class Demand(Drawn):
     goods : names.
     labels : k names of the menus; their numbers from 1 where they have none.
     cautions : what to know before relying on the numbers, in sentences.
+    titles : good -> what people call it, where that is not its name.
     """
 
     mean: Array
@@ -61,6 +62,7 @@ class Demand(Drawn):
     goods: tuple[str, ...]
     labels: tuple[str, ...]
     cautions: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     picture: ClassVar[str] = "result_plots:demand"
 
@@ -82,7 +84,8 @@ class Demand(Drawn):
         for t in range(min(len(self.mean), 5)):
             lines.append(f"  menu {shown(self.labels[t])}")
             rows = [
-                (self.goods[i], self.mean[t, i], self.lower[t, i], self.upper[t, i]) for i in range(len(self.goods))
+                (self.titles.get(self.goods[i], self.goods[i]), self.mean[t, i], self.lower[t, i], self.upper[t, i])
+                for i in range(len(self.goods))
             ]
             totals = [
                 ("all goods", self.total[t], self.total_lower[t], self.total_upper[t]),
@@ -112,6 +115,7 @@ class Elasticities(Drawn):
     level : of the intervals.
     goods : names.
     cautions : what to know before relying on the numbers, in sentences.
+    titles : good -> what people call it, where that is not its name.
     """
 
     mean: Array
@@ -121,6 +125,7 @@ class Elasticities(Drawn):
     level: float
     goods: tuple[str, ...]
     cautions: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     picture: ClassVar[str] = "result_plots:elasticities"
 
@@ -135,7 +140,7 @@ class Elasticities(Drawn):
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        goods = [shown(name) for name in self.goods[:10]]
+        goods = [shown(self.titles.get(name, name)) for name in self.goods[:10]]
         has_intervals = bool(np.any(self.lower < self.upper))
         # Few goods: an interval below each number. More of them: the own prices' alone, lest lines be too long to read.
         beneath = has_intervals and len(self.goods) <= _INTERVALS_OF_ALL

@@ -338,6 +338,7 @@ class CommonUtility(Fit):
             steps=self.steps_,
             verdicts=self.verdicts(),
             cautions=self.cautions(),
+            titles=self.titles,
         )
 
     def account(self) -> Account:

@@ -218,7 +218,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         """
         faced = self._faced(menus, budgets)
         found = expected_demand(self._asked(n_customers, n_draws, len(faced)), faced, level)
-        return replace(found, cautions=self.cautions(faced))
+        return replace(found, cautions=self.cautions(faced), titles=self.titles)
 
     def elasticities(
         self,
@@ -242,7 +242,13 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
             raise InvalidArgument(f"elasticities are taken at one menu; received {len(faced)}; pass menus[t]")
         names = faced.goods if goods is None else tuple(goods)
         found = price_elasticities(self._asked(n_customers, n_draws, 2 * len(names)), faced, names, level)
-        return replace(found, cautions=(*self.cautions(), *self.cautions(faced)))
+        return replace(found, cautions=(*self.cautions(), *self.cautions(faced)), titles=self.titles)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """What people call those goods that they know by another name."""
+        data = self.observations_
+        return {} if data.titles is None else dict(zip(data.goods, data.titles, strict=True))
 
     def check(self) -> PredictiveCheck:
         """Return whether customers of the fit, facing what was faced, buy as was bought; computed once and saved."""

@@ -399,6 +399,7 @@ class HeterogeneousUtility(Fit):
             alikeness=alikeness if self._identification.is_spread_known else None,
             pareto_k=self.diagnostics_.pareto_k,
             cautions=self.cautions(),
+            titles=self.titles,
         )
 
     def _learned(self) -> tuple[dict[str, Any], xr.DataTree]:

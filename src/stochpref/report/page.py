@@ -87,7 +87,7 @@ def _render_several(models: Mapping[str, Fit | str], title: str | None) -> str:
 def render(model: Fit, title: str | None = None) -> str:
     """Return the page."""
     reading, account = reading_of(model), model.account()
-    names, count = [shorten(name) for name in model.goods_], len(reading.observations)
+    names, count = [shorten(name) for name in model.observations_.shown_goods], len(reading.observations)
     payload = as_payload(reading.market, reading.menu) | {"goods": names}
     script = _text("page.js")
     template = _environment().from_string(_text("page.html"))

@@ -22,6 +22,7 @@ from stochpref.audit import KIND_MEANING
 from stochpref.errors import counted
 from stochpref.models.account import Account, as_sentence, shorten, shown_number
 from stochpref.models.fit import Fit
+from stochpref.observations import Observations
 from stochpref.predictive_check import PredictiveCheck, status_of
 from stochpref.report.findings import Reading
 from stochpref.verdicts import Verdict, worst_of
@@ -61,8 +62,9 @@ def content_of(model: Fit, account: Account, reading: Reading) -> dict[str, Any]
             counted(model.n_observations_, "purchase").split(" "),
             counted(len(model.goods_), "good").split(" "),
             *([account.figure] if account.figure else []),
-            (_figure(reading.start.revenue[0]), "revenue of a customer at the typical menu"),
+            *_revenue(model, reading),
         ],
+        "limits": [_seen(reading.observations), *model.cautions(reading.menu)],
         "audit": _audit(reading, model.n_observations_),
         "goods": _good_rows(reading),
         "worth_scale": "100 for the best good" if np.any(reading.worth > 0) else "−100 for the least wanted",
@@ -76,8 +78,24 @@ def content_of(model: Fit, account: Account, reading: Reading) -> dict[str, Any]
     }
 
 
+def _revenue(model: Fit, reading: Reading) -> list[tuple[str, str]]:
+    """Return the revenue of a customer, where it is not what was put in."""
+    if model.problem_.needs_budget and reading.observations.audit().is_all_spent:
+        return []
+    return [(_figure(reading.start.revenue[0]), "revenue of a customer at the typical menu")]
+
+
+def _seen(observations: Observations) -> str:
+    """Return which prices and budgets were seen."""
+    audit = observations.audit()
+    ends = [f"prices from {_figure(audit.price_range[0])} to {_figure(audit.price_range[1])}"]
+    if np.isfinite(audit.budget_range).all():
+        ends.append(f"budgets from {_figure(audit.budget_range[0])} to {_figure(audit.budget_range[1])}")
+    return f"Seen were {' and '.join(ends)}: beyond, what is said rests on the form of the model alone."
+
+
 def _wanted_points(reading: Reading, unwanted_words: str) -> list[Verdict]:
-    goods, ends = reading.observations.goods, reading.wanted_range
+    goods, ends = reading.observations.shown_goods, reading.wanted_range
     low, high = (reading.wanted, reading.wanted) if ends is None else (ends[:, 0], ends[:, 1])
     wanted = [goods[i] for i in reading.order if low[i] > 0]
     unwanted = [goods[i] for i in reading.order[::-1] if high[i] < 0]
@@ -153,7 +171,7 @@ def _good_rows(reading: Reading) -> list[dict[str, Any]]:
     return [
         {
             "rank": rank + 1,
-            "name": shorten(menu.goods[i]),
+            "name": shorten(reading.observations.shown_goods[i]),
             "wanted": shown_number(reading.wanted[i]),
             "wanted_range": _range(reading.wanted_range, i),
             "price": _figure(menu.prices[0, i]) if np.isfinite(menu.prices[0, i]) else "not offered",
@@ -178,9 +196,9 @@ def _unit_rows(model: Fit) -> list[tuple[str, str]]:
 
 def _start(reading: Reading) -> list[dict[str, Any]]:
     """Return the rows of the what-if, the good bought most first, as they stand before anything is moved."""
-    start, menu = reading.start, reading.menu
+    start, names = reading.start, reading.observations.shown_goods
     return [
-        {"place": int(i), "name": shorten(menu.goods[i]), "mean": float(start.mean[i])}
+        {"place": int(i), "name": shorten(names[i]), "mean": float(start.mean[i])}
         for i in np.argsort(-start.mean, kind="stable")
     ]
 
