@@ -8,7 +8,6 @@ import io
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import xarray as xr
 from typer.testing import CliRunner
