@@ -53,6 +53,17 @@ def common(n: int, size: int = 60) -> sp.CommonUtility:
 
 
 @cache
+def in_units() -> sp.HeterogeneousUtility:
+    """A fit to goods of which two have several units, each worth less than the one before."""
+    centre = np.array([0.8, 0.3, -0.3, 0.2, 0.5, -0.2])
+    law = sp.VonMisesFisher(centre / np.linalg.norm(centre), 40.0)
+    rng = np.random.default_rng(5)
+    problem = sp.problems.Divisible({"tea": 3, "jam": 2})
+    menus = sp.Menus(rng.uniform(1, 2, (60, 3)), rng.uniform(1, 6, 60), goods=["tea", "rum", "jam"], problem=problem)
+    return fit_posterior(sp.simulate(law, menus, 60, rng=rng))
+
+
+@cache
 def hostile(is_common: bool) -> sp.HeterogeneousUtility | sp.CommonUtility:
     data = purchases(len(HOSTILE), 80, is_common=is_common, goods=HOSTILE)
     return sp.CommonUtility(random_state=0).fit(data) if is_common else fit_posterior(data)

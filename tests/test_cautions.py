@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 import stochpref as sp
 from stochpref.cli import app
 from stochpref.extrapolation import find_extrapolations
+from stochpref.report import page
 from tests.small_fits import fit_posterior
 
 INF = np.inf
@@ -130,3 +132,51 @@ def test_what_lies_outside_the_data_is_told_and_how_far(prices, budget, words):
         assert word in caution
     turned = sp.Menus([prices[::-1]], [budget], goods=goods[::-1])
     assert find_extrapolations(seen, turned) == found
+
+
+def told(model: sp.HeterogeneousUtility | sp.CommonUtility) -> str:
+    """Return what a fit says of itself on the terminal, in JSON and on its page, all of which say the same of it."""
+    texts = [str(model.summary()), json.dumps(model.summary().as_dict()), unescape(page.render(model))]
+    for caution in model.cautions():
+        assert all(caution in text for text in texts), caution
+    return texts[0]
+
+
+def test_revenue_that_is_the_budget_is_called_so():
+    rng = np.random.default_rng(0)
+    prices = rng.uniform(1, 2, (40, 3))
+    bundles = sp.choose(rng.normal([2, 1, 0.5], 0.3, (40, 3)), prices, rng.uniform(0.5, 1.5, 40))
+    spent = np.sum(prices * bundles, axis=1)
+    model = fit_posterior(sp.Observations(prices, spent, bundles))
+    demand = model.demand(prices[0], 1.0)
+    assert demand.revenue[0] == pytest.approx(1.0, rel=1e-3)
+    assert "the budget, all of it" in str(demand)
+    assert any("revenue is the budget stated here and no prediction" in caution for caution in demand.cautions)
+    stated = fit_posterior(sp.Observations(prices, spent + (np.arange(40) == 3) * 9.0, bundles), degenerate="drop")
+    assert not any("revenue" in caution for caution in stated.demand(prices[0], 1.0).cautions)
+
+
+def test_visits_without_a_purchase_and_repeated_customers_are_told():
+    rng = np.random.default_rng(0)
+    prices = rng.uniform(1, 2, (40, 3))
+    bundles = sp.choose(rng.normal([2, 1, 0.5], 0.3, (40, 3)), prices, rng.uniform(0.5, 1.5, 40))
+    bundles[:7] = 0.0
+    spent = np.sum(prices * bundles, axis=1)
+    model = fit_posterior(sp.Observations(prices, spent, bundles, customers=np.arange(40) // 10))
+    assert ("bought nothing", "7 observations") in model.observations_.audit().facts()
+    assert "in 7 of 40 observations" in told(model)
+    assert "40 purchases of 4 customers count as of so many people" in told(model)
+    single = sp.Observations(prices, spent, bundles, customers=np.maximum(np.arange(40), 1))
+    assert not any("customers" in caution for caution in single.audit().cautions())
+    stated = sp.Observations(prices, spent + 1.0, bundles)
+    assert not any("nothing was bought" in caution for caution in stated.audit().cautions())
+
+
+def test_what_was_left_out_is_told():
+    data = liked([[2, 3, 1], [2.5, 3.5, 1.5]] * 5, [1, 2, 1, 2.5, 3, 2, 1, 2, 1, 2.2])
+    bundles = data.bundles.copy()
+    bundles[:3] = [[0.2, 0, 0.1], [0.3, 0.1, 0], [0, 0.1, 0.1]]
+    model = fit_posterior(sp.Observations(data.prices, data.budgets, bundles), degenerate="drop")
+    assert model.n_dropped_ == 3
+    assert "3 of 10 observations are degenerate, and left out" in told(model)
+    assert "What 7 of 10 purchases say about 3 goods" in page.render(model)

@@ -37,6 +37,7 @@ ORDER = [
     "mass",
     "stores",
     "probability",
+    "clusters",
     "likelihood",
     "posterior",
     "consensus",

@@ -15,7 +15,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 import stochpref as sp
 from stochpref.report import whatif, words
-from tests.small_fits import HOSTILE, common, hostile, posterior, rendered
+from tests.small_fits import HOSTILE, common, hostile, in_units, posterior, rendered
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium and chromedriver are installed")
@@ -42,6 +42,7 @@ def browser(tmp_path_factory):
 def pages(tmp_path_factory):
     home = tmp_path_factory.mktemp("pages")
     models = {"posterior": posterior(5), "common": common(5), "many": posterior(16), "hostile": hostile(False)}
+    models["units"] = in_units()
     for name, model in models.items():
         (home / f"{name}.html").write_text(rendered(model), encoding="utf-8")
     groups = {"north": posterior(5), HOSTILE[0]: common(5), "west": "nobody bought anything"}
@@ -118,16 +119,16 @@ def menus_to_try(menu):
     other[0, 1] = np.inf
     return [
         menu,
-        sp.Menus(other, 0.7 * menu.budgets, goods=menu.goods, caps=menu.caps),
-        sp.Menus(np.full_like(other, np.inf), menu.budgets, goods=menu.goods, caps=menu.caps),
+        sp.Menus(other, 0.7 * menu.budgets, goods=menu.goods, caps=menu.caps, problem=menu.problem),
+        sp.Menus(np.full_like(other, np.inf), menu.budgets, goods=menu.goods, caps=menu.caps, problem=menu.problem),
     ]
 
 
-@pytest.mark.parametrize("name", ["posterior", "many"])
+@pytest.mark.parametrize("name", ["posterior", "many", "units"])
 def test_the_page_equals_the_library_on_the_same_draws(visit, name):
-    model = posterior(5 if name == "posterior" else 16)
+    model = in_units() if name == "units" else posterior(5 if name == "posterior" else 16)
     n = len(model.goods_)
-    n_customers, n_draws = whatif.sizes(n)
+    n_customers, n_draws = whatif.sizes(len(model.coordinates_))
     menu = whatif.typical_menu(model.observations_)
     market = model.market(n_customers, n_draws)
     browser = visit(name)

@@ -5,12 +5,20 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import stochpref as sp
+from stochpref.cli import app
+from stochpref.loading import load
+from stochpref.names import MODELS
 from stochpref.problems import Divisible, pack_problem, unpack_problem
+from stochpref.report import page
 from tests.contracts import assert_same
 
 GOODS = ("tea", "rum", "jam")
@@ -111,3 +119,98 @@ def test_later_units_without_earlier_ones_are_found():
     assert not found[~on_offer].any()
     assert problem.skips_units(np.stack([ordered, swapped]), data).shape == (2, 300)
     assert Divisible().skips_units(ordered[:, :3], sp.Menus(data.prices, data.budgets)) is None
+
+
+@cache
+def fitted(name: str) -> Any:
+    settings = {"heterogeneous": {"sampler": "gibbs", "n_draws": 60, "n_effective": 0}, "common": {}}[name]
+    return load(MODELS[name])(random_state=0, **settings).fit(law_market())
+
+
+def law_market(size: int = 250) -> sp.Observations:
+    """Purchases of customers around an average one, to whom a later unit is worth less."""
+    centre = np.array([0.8, 0.3, -0.3, 0.2, 0.5, -0.2])
+    law = sp.VonMisesFisher(centre / np.linalg.norm(centre), 60.0)
+    rng = np.random.default_rng(5)
+    menus = sp.Menus(rng.uniform(1, 2, (size, 3)), rng.uniform(1, 6, size), goods=GOODS, problem=Divisible(UNITS))
+    return sp.simulate(law, menus, size, rng=rng)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_fits_answer_by_the_names_of_goods(name: str, tmp_path: Path) -> None:
+    model = fitted(name)
+    data = model.observations_
+    assert model.goods_ == GOODS
+    assert model.coordinates_ == COORDINATES
+    assert model.predict(data.menus[:4]).shape == (4, 3)
+    demand = model.demand({"tea": 1.5, "rum": 1.2, "jam": 1.0}, 6.0)
+    assert demand.goods == GOODS
+    assert 1.0 < demand.mean[0, 0] <= 3.0
+    assert demand.revenue[0] == pytest.approx(demand.mean[0] @ [1.5, 1.2, 1.0])
+    assert model.elasticities(data.menus[0]).goods == GOODS
+    assert set(COORDINATES) == {str(row[0]) for row in model.summary().goods}
+    assert "later unit of a good without an earlier one" in str(model.summary())
+    assert model.check().skipped == model.check().as_dict()["skipped"] < 0.2
+    model.save(tmp_path / "fit")
+    again = sp.load_fit(tmp_path / "fit")
+    assert again.coordinates_ == COORDINATES
+    assert str(again.summary()) == str(model.summary())
+    np.testing.assert_array_equal(again.demand(data.menus[:2]).mean, model.demand(data.menus[:2]).mean)
+    text = page.render(model)
+    assert page.render(again) == text
+    for good in GOODS:
+        assert f"<bdi>{good}</bdi>" in text
+    assert "<bdi>tea, unit 3</bdi>" in text
+    if name == "common":
+        odd = int(np.flatnonzero(~model.consistent_)[0])
+        assert str(model.explain(odd))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_truth_behind_units_is_found() -> None:
+    data = law_market(1500)
+    fit = sp.fit_maximum_likelihood(data)
+    centre = np.array([0.8, 0.3, -0.3, 0.2, 0.5, -0.2])
+    assert fit.goods == COORDINATES
+    assert fit.mean_direction @ centre / np.linalg.norm(centre) > 0.99
+    off = np.abs(fit.mean_direction - centre / np.linalg.norm(centre)) / fit.direction_standard_errors
+    assert np.sum(off < 3.0) >= 5
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_split_that_skips_units_is_advised_against() -> None:
+    """Customers to whom a second unit is often worth more than the first."""
+    law = sp.VonMisesFisher(np.array([0.2, 0.6, 0.3, 0.7]) / np.linalg.norm([0.2, 0.6, 0.3, 0.7]), 8.0)
+    rng = np.random.default_rng(0)
+    menus = sp.Menus(rng.uniform(1, 2, (300, 2)), rng.uniform(1, 4, 300), goods=["tea", "rum"], problem=Divisible(2))
+    model = sp.HeterogeneousUtility(sampler="gibbs", n_draws=60, n_effective=0, random_state=0)
+    model.fit(sp.simulate(law, menus, 300, rng=rng))
+    assert model.check().skipped > 0.05
+    assert "the split into units is advised against" in str(model.summary())
+
+
+def test_files_are_read_with_units(tmp_path: Path) -> None:
+    data, _ = market(60)
+    whole = sp.Observations(data.prices, data.budgets, np.floor(data.bundles + 1e-9), goods=GOODS, problem=data.problem)
+    path = tmp_path / "bought.csv"
+    rows = ["observation,good,price,quantity,budget"]
+    for t, i in np.argwhere(np.isfinite(whole.prices)).tolist():
+        rows.append(f"{t},{GOODS[i]},{whole.prices[t, i]},{whole.bundles[t, i]},{whole.budgets[t]}")
+    path.write_text("\n".join(rows))
+    read = sp.read_observations(path, units=UNITS)
+    assert read.problem == Divisible(UNITS)
+    np.testing.assert_array_equal(read.over(GOODS).bundles.sum(axis=0), whole.bundles.sum(axis=0))
+    with pytest.raises(sp.InvalidObservations, match=r"units=2, say \(--units 2\)"):
+        sp.read_observations(path)
+    with pytest.raises(sp.InvalidArgument, match=r"units are of problem 'divisible'; received problem='open'"):
+        sp.read_observations(path, units=2, problem="open")
+    run = CliRunner().invoke
+    told = run(app, ["check", str(path), "--cap", "3"])
+    assert "units=3 (--units 3)" in told.stdout
+    assert "units=" not in run(app, ["check", str(path), "--units", "tea=3", "--units", "jam=2"]).stdout
+    for words in (["--units", "many"], ["--units", "tea=3", "--units", "2"], ["--units", "tea="]):
+        refused = run(app, ["check", str(path), *words])
+        assert refused.exit_code == 2
+        assert "GOOD=NUMBER" in refused.stderr
+    assert "the nearest is 'tea'" in run(app, ["check", str(path), "--units", "teas=3"]).stderr

@@ -93,7 +93,7 @@ def checked(**changes: Any) -> PredictiveCheck:
         "share": share, "share_lower": share - 0.01, "share_upper": share + 0.01,
         "size": size, "size_lower": size - 0.01, "size_upper": size + 0.01, "size_step": 1,
         "spent": 3.0, "spent_lower": 2.9, "spent_upper": 3.1,
-        "novel": 0.1, "novel_lower": 0.08, "novel_upper": 0.12, "n_rows": 500, "n_replicates": 100,
+        "novel": 0.1, "novel_lower": 0.08, "novel_upper": 0.12, "skipped": None, "n_rows": 500, "n_replicates": 100,
     }  # fmt: skip
     return PredictiveCheck(**{**same, **changes})
 
@@ -117,6 +117,9 @@ def one_of_many(miss: float) -> dict[str, Any]:
         ({"spent_lower": 1.0, "spent_upper": 1.2}, "bad", "the model says 1 to 1.2"),
         ({"novel_lower": 0.6, "novel_upper": 0.7}, "bad", "60 to 70 % of the baskets that the model makes up"),
         ({"novel_lower": 0.0, "novel_upper": 0.0}, "good", "fits"),
+        ({"skipped": 0.02}, "good", "in 2.0 % of the purchases it buys a later unit of a good without an earlier one"),
+        ({"skipped": 0.08}, "nearly", "in 8.0 % of the purchases it buys a later unit"),
+        ({"skipped": 0.3}, "bad", "the split into units is advised against"),
         ({"share": np.full(20, np.nan)}, "note", "no good was ever on offer"),
         ({"n_rows": 4}, "note", "4 observations can hardly tell"),
         ({"n_replicates": 1, **one_of_many(0.04)}, "good", "fits"),

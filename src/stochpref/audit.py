@@ -25,6 +25,7 @@ KIND_MEANING = {
     "tight": "all spent on whole goods: the best value for money was bought",
     "degenerate": "no strict optimum explains it: two goods bought in part, or one with money left",
 }
+_ALMOST_ALL = 0.9  # of the purchases: so many customers, and what repeats makes no difference
 _MOST_UNITS = 12  # that a good is worth splitting into
 _ALL_BOUGHT = (
     "every good on offer was bought, in every observation, so nothing says what is not wanted: these are baskets, "
@@ -180,6 +181,17 @@ class Audit(Drawn):
                 f"{what}: what is liked can be learnt, how demand answers to prices cannot;\n"
                 "    what is said of other prices rests on the form of the model. Collect purchases at other prices\n"
                 "    (stochpref design menus chooses some)"
+            )
+        if self.n_empty and self.is_all_spent:
+            cautions.append(
+                f"nothing was bought in {self.n_empty:,} of {counted(self.n_observations, 'observation')}, and the\n"
+                "    budget is what was spent: such visits teach nothing; what is predicted is of those who bought"
+            )
+        if self.n_customers is not None and self.n_customers < _ALMOST_ALL * self.n_observations:
+            cautions.append(
+                f"{self.n_observations:,} purchases of {counted(self.n_customers, 'customer')} count as of so many\n"
+                "    people: intervals are too narrow, by half or more where customers keep their tastes; take errors\n"
+                "    clustered by customer (fit_maximum_likelihood), or one purchase of each"
             )
         return cautions
 

@@ -8,8 +8,8 @@ uncertainty. `market` says who the customers are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 _MENUS_AT_ONCE = 64  # bounds memory: (draws, menus, goods) numbers
 _INTERVALS_OF_ALL = 5  # goods up to which elasticities are printed with every interval
+_NO_WIDTH = 1e-3  # relative: an interval as narrow as that is none
 _STEP = 0.05  # relative change of a price for elasticities
 
 
@@ -44,6 +45,7 @@ class Demand(Drawn):
     goods : names.
     labels : k names of the menus; their numbers from 1 where they have none.
     cautions : what to know before relying on the numbers, in sentences.
+    titles : good -> what people call it, where that is not its name.
     """
 
     mean: Array
@@ -60,6 +62,7 @@ class Demand(Drawn):
     goods: tuple[str, ...]
     labels: tuple[str, ...]
     cautions: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     picture: ClassVar[str] = "result_plots:demand"
 
@@ -81,7 +84,8 @@ class Demand(Drawn):
         for t in range(min(len(self.mean), 5)):
             lines.append(f"  menu {shown(self.labels[t])}")
             rows = [
-                (self.goods[i], self.mean[t, i], self.lower[t, i], self.upper[t, i]) for i in range(len(self.goods))
+                (self.titles.get(self.goods[i], self.goods[i]), self.mean[t, i], self.lower[t, i], self.upper[t, i])
+                for i in range(len(self.goods))
             ]
             totals = [
                 ("all goods", self.total[t], self.total_lower[t], self.total_upper[t]),
@@ -89,6 +93,8 @@ class Demand(Drawn):
             ]
             for name, value, low, high in [*rows[:30], *totals]:
                 between = f"   {low:.4g} to {high:.4g}" if has_intervals else ""
+                if has_intervals and name == "revenue" and high - low <= _NO_WIDTH * value:
+                    between = "   the budget, all of it"
                 lines.append(f"    {shown(name, 22):<22} {value:>10.4g}{between}")
             if len(rows) > 30:
                 lines.append(f"    ({len(rows) - 30} goods not shown)")
@@ -109,6 +115,7 @@ class Elasticities(Drawn):
     level : of the intervals.
     goods : names.
     cautions : what to know before relying on the numbers, in sentences.
+    titles : good -> what people call it, where that is not its name.
     """
 
     mean: Array
@@ -118,6 +125,7 @@ class Elasticities(Drawn):
     level: float
     goods: tuple[str, ...]
     cautions: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     picture: ClassVar[str] = "result_plots:elasticities"
 
@@ -132,7 +140,7 @@ class Elasticities(Drawn):
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        goods = [shown(name) for name in self.goods[:10]]
+        goods = [shown(self.titles.get(name, name)) for name in self.goods[:10]]
         has_intervals = bool(np.any(self.lower < self.upper))
         # Few goods: an interval below each number. More of them: the own prices' alone, lest lines be too long to read.
         beneath = has_intervals and len(self.goods) <= _INTERVALS_OF_ALL

@@ -20,6 +20,7 @@ from scipy.stats import chi2
 
 from stochpref.audit import refuse_baskets
 from stochpref.bessel import mean_resultant_length
+from stochpref.clusters import clustered_covariance, clusters_of
 from stochpref.errors import InvalidArgument, shown
 from stochpref.mass.masses import Sums
 from stochpref.observations import Observations
@@ -55,7 +56,8 @@ class MaximumLikelihood(Drawn):
     concentration : κ.
     direction_standard_errors : (n,) by the delta method; NaN where the information is singular.
     concentration_standard_error : the same for κ.
-    covariance : (n, n) of h = κμ, the inverse of the observed information.
+    covariance : (n, n) of h = κμ, the inverse of the observed information; clustered by customer where some bought more
+        than once, for their purchases are not independent.
     log_likelihood, aic, bic : of the n parameters h.
     status : "converged"; "separable" if κ grows without bound, because one common utility explains everybody;
         "flat" if the likelihood does not fall around its maximum, so that κ or some goods stay open;
@@ -63,6 +65,7 @@ class MaximumLikelihood(Drawn):
     message : what to make of the status.
     n_evaluations : of the likelihood and its gradient.
     n_observations : used, without degenerate ones left out.
+    n_customers : by whom errors are clustered; None where they are not.
     goods : names of the coordinates of utilities: the goods, and money where budgets are open.
     problem : what customers solve, with what was learned of it, such as the scale of money.
     """
@@ -79,6 +82,7 @@ class MaximumLikelihood(Drawn):
     message: str
     n_evaluations: int
     n_observations: int
+    n_customers: int | None
     goods: tuple[str, ...]
     problem: Problem
 
@@ -93,7 +97,7 @@ class MaximumLikelihood(Drawn):
 
     def remarks(self) -> tuple[str, ...]:
         """Return what to make of the fit, and how likely it is."""
-        return (self.message, f"log-likelihood {self.log_likelihood:.6g}, AIC {self.aic:.6g}, BIC {self.bic:.6g}")
+        return (self._remark(), f"log-likelihood {self.log_likelihood:.6g}, AIC {self.aic:.6g}, BIC {self.bic:.6g}")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, as JSON can hold them."""
@@ -105,10 +109,15 @@ class MaximumLikelihood(Drawn):
         """The natural parameter κμ."""
         return self.concentration * self.mean_direction
 
+    def _remark(self) -> str:
+        if self.n_customers is None:
+            return self.message
+        return f"{self.message}; errors are clustered by {self.n_customers:,} customers, who bought more than once"
+
     def __str__(self) -> str:
         lines = [
             f"von Mises–Fisher law of {len(self.goods)} utilities from {self.n_observations:,} observations",
-            f"  {self.message}",
+            f"  {self._remark()}",
             "",
             f"  {'concentration':<24}{self.concentration:>10.4g} ± {self.concentration_standard_error:.2g}",
         ]
@@ -336,6 +345,9 @@ def fit_maximum_likelihood(
     More than 65,536 stored observations are not passed over at every step: a sample of them gives the start and the
     shape of the likelihood, two or more passes over all of them the rest (`maximise_large`). The maximum is the
     exact one, to a hundredth of its standard error.
+
+    Where labels of customers repeat, errors are clustered by customer: purchases of one person share a taste, so that
+    they tell less than as many of different people. The estimate is the same.
     """
     source = as_observations(observations)
     given = source.problem
@@ -358,9 +370,13 @@ def fit_maximum_likelihood(
             gain = maximum.log_likelihood - at_zero
         is_separable = store.all_contain(maximum.h) if maximum.h.any() else False
         span = np.eye(store.n_goods) if store.span is None else store.span
-    h, log_likelihood, gradient_norm, n_evaluations = maximum
-    covariance = _inverse(information)
-    status, message = _judge(gradient_norm, h, covariance, is_separable, gain)
+        covariance = _inverse(information)
+        status, message = _judge(maximum.gradient_norm, maximum.h, covariance, is_separable, gain)
+        clusters = clusters_of(origin.kept)
+        if clusters is not None:
+            masses = store.masses(maximum.h, gradient=True, tolerance=tolerance)
+            covariance = clustered_covariance(covariance, np.asarray(masses.gradient), clusters)
+    h, log_likelihood, _, n_evaluations = maximum
     n, kappa = len(h), float(np.linalg.norm(h))
     direction = h / kappa if kappa > 0 else np.full(n, np.nan)
     along = np.outer(direction, direction)
@@ -379,6 +395,7 @@ def fit_maximum_likelihood(
         message=message,
         n_evaluations=n_evaluations,
         n_observations=len(store),
+        n_customers=None if clusters is None else int(clusters.max()) + 1,
         goods=names,
         problem=source.problem,
     )

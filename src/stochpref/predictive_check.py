@@ -36,6 +36,7 @@ _CLOSE: Final = 0.05  # a share that one utility misses by less does not change 
 _BEYOND: Final = 0.02  # nor does one so little beyond the interval of a posterior,
 _SOME_BEYOND: Final = 0.08  # nor a single one so much, where enough of the others are inside
 _NEW: Final = 0.05  # a share of baskets never seen, beyond what is to be expected
+_SKIPPED: Final = 0.05  # of purchases, in which a later unit of a good comes without an earlier one
 _NEARLY: Final = 2.0  # times what can be borne
 _FEWEST_ROWS: Final = 10  # of which anything can be said
 
@@ -45,10 +46,12 @@ class Misfit(NamedTuple):
 
     size : in units of what can be borne.
     text : what was observed beside what the model says.
+    remedy : what to try; "" where that depends on the model.
     """
 
     size: float
     text: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -64,6 +67,8 @@ class PredictiveCheck(Result):
     spent, spent_lower, spent_upper : money that a customer spent on average.
     novel, novel_lower, novel_upper : share of baskets, sets of goods, that are to be expected to be new to the data
         (those that one customer only had), and of those that the model makes up.
+    skipped : share of purchases in which the model buys a later unit of a good without an earlier one; None where goods
+        are not split into units.
     n_rows, n_replicates : observations used, and how often each bought again.
     """
 
@@ -81,6 +86,7 @@ class PredictiveCheck(Result):
     novel: float
     novel_lower: float
     novel_upper: float
+    skipped: float | None
     n_rows: int
     n_replicates: int
 
@@ -111,8 +117,10 @@ class PredictiveCheck(Result):
 
     @property
     def misfits(self) -> dict[str, Misfit]:
-        """How far the model is off, by what is compared: share, size, money, basket."""
+        """How far the model is off, by what is compared: share, size, money, basket and, if goods have any, units."""
         found = {"size": self._misfit_of_sizes(), "money": self._misfit_of_money(), "basket": self._misfit_of_baskets()}
+        if self.skipped is not None:
+            found["units"] = self._misfit_of_units(self.skipped)
         return {"share": self._misfit_of_shares(), **found} if self.n_checked else found
 
     def verdict(self, remedy: str = "") -> Verdict:
@@ -123,12 +131,13 @@ class PredictiveCheck(Result):
             return Verdict("note", f"fit not judged: {counted(self.n_rows, 'observation')} can hardly tell")
         worst = max(self.misfits.values(), key=lambda misfit: misfit.size)
         status = status_of(worst)
+        units = "" if self.skipped is None else f"; {self._misfit_of_units(self.skipped).text}"
         if status == "good":
-            return Verdict(
-                status, "fits: it buys as customers did (shares of goods, goods in a basket, money, kinds of basket)"
-            )
+            compared = "shares of goods, goods in a basket, money, kinds of basket"
+            return Verdict(status, f"fits: it buys as customers did ({compared}){units}")
         said = "nearly fits" if status == "nearly" else "DOES NOT FIT"
-        return Verdict(status, f"{said}: {worst.text}" + (f"; {remedy}" if remedy else ""))
+        parts = (f"{said}: {worst.text}", worst.remedy or remedy)
+        return Verdict(status, "; ".join(filter(None, parts)) + ("" if worst.remedy else units))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, as JSON can hold them: null for NaN."""
@@ -194,6 +203,11 @@ class PredictiveCheck(Result):
         text = f"{between} of the baskets that the model makes up nobody had, where {expected} is to be expected"
         return Misfit(beyond / _NEW, text)
 
+    def _misfit_of_units(self, skipped: float) -> Misfit:
+        text = f"in {_percent(skipped)} of the purchases it buys a later unit of a good without an earlier one"
+        remedy = "the split into units is advised against: goods are worth less and less only if that is rare"
+        return Misfit(skipped / _SKIPPED, text, remedy)
+
 
 def status_of(misfit: Misfit) -> str:
     """Return whether a misfit can be borne: "good", "nearly" or "bad"."""
@@ -220,12 +234,13 @@ def _between(lower: float, upper: float) -> str:
 
 
 class _Statistics(NamedTuple):
-    """Of bundles: share of each good (n,), baskets by size (n + 1,), money a customer, and sets of goods (T,)."""
+    """Of bundles: shares of goods (n,), sizes (n + 1,), money a customer, sets of goods (T,), units skipped."""
 
     share: Array
     n_of_size: NDArray[np.int64]
     spent: float
     baskets: NDArray[np.uint64]
+    skipped: float | None
 
 
 def check_purchases(market: Market, observations: Observations, *, rng: np.random.Generator) -> PredictiveCheck:
@@ -240,7 +255,9 @@ def check_purchases(market: Market, observations: Observations, *, rng: np.rando
     for s in picked:
         draw_fn = partial(_sample, market, int(s), columns, rng)
         utilities = draw_customers(draw_fn, data.menus, nonempty=data.nonempty)
-        replicates.append(_statistics(data, data.problem.choose(utilities, data)))
+        skips = data.problem.skips_units(utilities, data)
+        bundles = data.problem.choose(utilities, data)
+        replicates.append(_statistics(data, bundles, None if skips is None else float(skips.mean())))
     return _compare(data, _statistics(data, data.bundles), replicates)
 
 
@@ -248,7 +265,7 @@ def _sample(market: Market, draw: int, columns: NDArray[np.int64], rng: np.rando
     return market.sample(draw, size, rng=rng)[:, columns]
 
 
-def _statistics(data: Observations, bundles: Array) -> _Statistics:
+def _statistics(data: Observations, bundles: Array, skipped: float | None = None) -> _Statistics:
     offered = np.isfinite(data.prices)
     n_offered, rows = offered.sum(axis=0), bundles > 0
     marks = np.random.default_rng(0).integers(2**63, size=data.n_goods, dtype=np.uint64)  # a set of goods: their sum
@@ -257,6 +274,7 @@ def _statistics(data: Observations, bundles: Array) -> _Statistics:
         n_of_size=np.bincount(rows.sum(axis=1), minlength=data.n_goods + 1),
         spent=float(np.mean(np.sum(np.where(offered, data.prices, 0.0) * bundles, axis=1))),
         baskets=rows @ marks,
+        skipped=skipped,
     )
 
 
@@ -274,6 +292,7 @@ def _compare(data: Observations, seen: _Statistics, replicates: list[_Statistics
     size = np.quantile([sizes(one) for one in replicates], _LEVEL, axis=0)
     spent = np.quantile([one.spent for one in replicates], _LEVEL)
     new = np.quantile(novel, _LEVEL)
+    skipped = [one.skipped for one in replicates if one.skipped is not None]
     return PredictiveCheck(
         goods=data.goods,
         share=seen.share,
@@ -289,6 +308,7 @@ def _compare(data: Observations, seen: _Statistics, replicates: list[_Statistics
         novel=float(np.sum(counts == 1) / len(data)),
         novel_lower=float(new[0]),
         novel_upper=float(new[1]),
+        skipped=float(np.mean(skipped)) if skipped else None,
         n_rows=len(data),
         n_replicates=len(replicates),
     )

@@ -106,18 +106,19 @@ def predict(
         content |= {"cautions": list(cautions)} if demand is None else {"demand": demand.as_dict()}
         echo_json({**content, "verdicts": verdicts.as_dict()})
     else:
-        echo(_bundle_table(menus, labels, bundles, cautions) if demand is None else demand)
+        echo(_bundle_table(menus, labels, bundles, fitted) if demand is None else demand)
         echo(f"  The fit: {verdicts.grades} (stochpref summary {folder})")
     if out is not None:
         write_rows(out, prediction_rows(menus, bundles, demand), for_spreadsheet=spreadsheet)
         wrote(out, counted(len(menus), "menu"))
 
 
-def _bundle_table(menus: Menus, labels: tuple[str, ...], bundles: Any, cautions: tuple[str, ...]) -> str:
+def _bundle_table(menus: Menus, labels: tuple[str, ...], bundles: Any, fitted: Fit) -> str:
+    names = [fitted.titles.get(good, good) for good in menus.goods]
     lines = ["Bundles of the common utility"]
     for t in range(min(len(menus), 10)):
-        bought = [f"{shown(menus.goods[i])} {bundles[t, i]:.3g}" for i in range(menus.n_goods) if bundles[t, i] > 0]
+        bought = [f"{shown(names[i])} {bundles[t, i]:.3g}" for i in range(menus.n_goods) if bundles[t, i] > 0]
         lines.append(f"  menu {shown(labels[t])}: {', '.join(bought) or 'nothing'}")
     if len(menus) > 10:
         lines.append(f"  and {len(menus) - 10:,} more menus")
-    return "\n".join([*lines, *(f"  ! {caution}" for caution in cautions)])
+    return "\n".join([*lines, *(f"  ! {caution}" for caution in fitted.cautions(menus))])

@@ -120,8 +120,9 @@ def explain(
     row = observations[[t]]
     expected = row.problem.choose(utility, row)[0]
     named = row.problem.coordinates(row.goods)
-    n_more = len(named) - row.n_goods  # of what is no good, money say, no quantity is told
-    bought, wanted = (np.append(quantities, np.zeros(n_more)) for quantities in (row.bundles[0], expected))
+    owners = row.problem.owners(row.goods)
+    # Of a unit the quantity of its good is told; of what is no good, money say, none.
+    bought, wanted = (np.where(owners >= 0, quantities[owners], 0.0) for quantities in (row.bundles[0], expected))
     name, customer = observations.name(t), None if observations.customers is None else observations.customers[t]
     kind = KIND_NAMES[regions.kind_code[t]]
     if regions.kind_code[t] == DEGENERATE:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -33,6 +33,7 @@ class CommonSummary(Drawn):
     steps : what the solver did.
     verdicts : the three verdicts in grades.
     cautions : what the data cannot tell and the numbers rest on, in sentences.
+    titles : good -> what people call it, where that is not its name.
     """
 
     n_observations: int
@@ -49,6 +50,7 @@ class CommonSummary(Drawn):
     steps: tuple[str, ...]
     verdicts: Verdicts
     cautions: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     picture: ClassVar[str] = "result_plots:common"
 
@@ -73,7 +75,7 @@ class CommonSummary(Drawn):
         ]
         for name, value, lower, upper in self.goods[:12]:
             between = "" if lower is None or upper is None else f"   {lower:+.4f} to {upper:+.4f}"
-            lines.append(f"    {shown(name):<12} {value:+.4f}{between}")
+            lines.append(f"    {shown(self.titles.get(name, name)):<12} {value:+.4f}{between}")
         if len(self.goods) > 12:
             lines.append(f"    and {len(self.goods) - 12} more goods")
         if self.odd:

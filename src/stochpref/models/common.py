@@ -40,7 +40,6 @@ from stochpref.names import CENTRES, SOLVERS
 from stochpref.observations import Observations
 from stochpref.posterior.results import data_groups, observations_of
 from stochpref.regions import Regions, usable_rows
-from stochpref.rows import places_of
 from stochpref.stores.engines import connect, is_cluster
 from stochpref.stores.packing import data_hash
 from stochpref.verdicts import Verdict
@@ -221,7 +220,7 @@ class CommonUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The utility and its range over 95 % of the utilities that explain as much."""
-        places = places_of(self.problem_.leading(self.goods_), self.coordinates_)
+        places = self.problem_.leading(self.goods_)
         ranges = self.utility_interval_
         return Wanted(self.utility_[places], None if ranges is None else ranges[places])
 
@@ -339,6 +338,7 @@ class CommonUtility(Fit):
             steps=self.steps_,
             verdicts=self.verdicts(),
             cautions=self.cautions(),
+            titles=self.titles,
         )
 
     def account(self) -> Account:

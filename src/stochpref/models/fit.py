@@ -41,6 +41,10 @@ from stochpref.verdicts import Verdict, Verdicts
 
 Array = NDArray[np.float64]
 
+_REVENUE: Final = (
+    "in the data the budget is what was spent, so that revenue is the budget stated here and no prediction: prices "
+    "move what is bought, not what is spent"
+)
 _CHECKED_DRAWS: Final = 200  # of the posterior, at most, that the predictive check takes
 
 
@@ -214,7 +218,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         """
         faced = self._faced(menus, budgets)
         found = expected_demand(self._asked(n_customers, n_draws, len(faced)), faced, level)
-        return replace(found, cautions=self.cautions(faced))
+        return replace(found, cautions=self.cautions(faced), titles=self.titles)
 
     def elasticities(
         self,
@@ -238,7 +242,13 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
             raise InvalidArgument(f"elasticities are taken at one menu; received {len(faced)}; pass menus[t]")
         names = faced.goods if goods is None else tuple(goods)
         found = price_elasticities(self._asked(n_customers, n_draws, 2 * len(names)), faced, names, level)
-        return replace(found, cautions=(*self.cautions(), *self.cautions(faced)))
+        return replace(found, cautions=(*self.cautions(), *self.cautions(faced)), titles=self.titles)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """What people call those goods that they know by another name."""
+        data = self.observations_
+        return {} if data.titles is None else dict(zip(data.goods, data.titles, strict=True))
 
     def check(self) -> PredictiveCheck:
         """Return whether customers of the fit, facing what was faced, buy as was bought; computed once and saved."""
@@ -265,9 +275,13 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     def cautions(self, menus: Menus | None = None) -> tuple[str, ...]:
         """Return what to know before relying on the fit, or on what it says of menus: what the data cannot tell."""
         check_is_fitted(self)
-        if menus is None:
-            return tuple(as_sentence(line) for line in self.observations_.audit().cautions())
-        return tuple(map(as_sentence, find_extrapolations(self.observations_, menus)))
+        audit = self.observations_.audit()
+        if menus is not None:
+            told = [_REVENUE] if audit.is_all_spent and self.problem_.needs_budget else []
+            return tuple(map(as_sentence, (*find_extrapolations(self.observations_, menus), *told)))
+        left_out = f"{self.n_dropped_:,} of {self.n_observations_:,} observations are degenerate, and left out"
+        told = [f"{left_out}: what is said is of the others"] if self.n_dropped_ else []
+        return tuple(map(as_sentence, (*told, *audit.cautions())))
 
     def _faced(self, menus: Any, budgets: ArrayLike | None) -> Menus:
         check_is_fitted(self)

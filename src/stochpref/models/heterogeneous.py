@@ -55,7 +55,6 @@ from stochpref.posterior.summary import (
 from stochpref.posterior.target import Target
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.regions import Regions
-from stochpref.rows import places_of
 from stochpref.stores.opening import open_store
 from stochpref.verdicts import Verdict
 
@@ -245,9 +244,7 @@ class HeterogeneousUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The posterior of the mean direction, with 90 % intervals."""
-        rows = [
-            self._rows["mean_direction"][i] for i in places_of(self.problem_.leading(self.goods_), self.coordinates_)
-        ]
+        rows = [self._rows["mean_direction"][i] for i in self.problem_.leading(self.goods_)]
         return Wanted(np.array([row.mean for row in rows]), np.array([(row.lower, row.upper) for row in rows]))
 
     @property
@@ -402,6 +399,7 @@ class HeterogeneousUtility(Fit):
             alikeness=alikeness if self._identification.is_spread_known else None,
             pareto_k=self.diagnostics_.pareto_k,
             cautions=self.cautions(),
+            titles=self.titles,
         )
 
     def _learned(self) -> tuple[dict[str, Any], xr.DataTree]:

@@ -14,6 +14,7 @@ import difflib
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -113,6 +114,7 @@ def restore_check(learned: Values, observations: Observations) -> PredictiveChec
         found[name] = saved.number(name)
     for name in ("novel", "novel_lower", "novel_upper"):
         found[name] = saved.number(name, 0.0, 1.0)
+    found["skipped"] = saved.optional(partial(saved.number, most=1.0), "skipped")
     for name in ("size_step", "n_rows", "n_replicates"):
         found[name] = saved.whole(name, 1)
     return PredictiveCheck(**found)

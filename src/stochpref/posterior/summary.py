@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -60,6 +60,7 @@ class HeterogeneousSummary(Drawn):
         tell.
     pareto_k : of importance weights; None for chains.
     cautions : what the data cannot tell and the numbers rest on, in sentences.
+    titles : good -> what people call it, where that is not its name.
     """
 
     n_observations: int
@@ -78,6 +79,7 @@ class HeterogeneousSummary(Drawn):
     alikeness: float | None
     pareto_k: float | None
     cautions: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     picture: ClassVar[str] = "result_plots:posterior"
 
@@ -106,12 +108,11 @@ class HeterogeneousSummary(Drawn):
             lines += ["", f"  customers agree to {100 * self.alikeness:.0f} % (0: all differ, 100: all alike)"]
         return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
 
-    @staticmethod
-    def _line(row: Row, *, is_known: bool = True) -> str:
+    def _line(self, row: Row, *, is_known: bool = True) -> str:
         between = f"{row.lower:.3f} to {row.upper:.3f}"
         mean, sd = (f"{row.mean:.3f}", f"{row.sd:.3f}") if is_known else ("open", "")
         return (
-            f"  {shown(row.name, 20):<22}{mean:>9}{sd:>8}   {between:<21}"
+            f"  {shown(self.titles.get(row.name, row.name), 20):<22}{mean:>9}{sd:>8}   {between:<21}"
             f"{row.r_hat:>7.3f}{row.ess_bulk:>10,.0f}{row.ess_tail:>8,.0f}"
         )
 

@@ -74,10 +74,9 @@ class Divisible(Problem):
         """Return goods, and units of those that have several, such as 'coffee, unit 2'."""
         return self._units.names(goods)
 
-    def leading(self, goods: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the first unit of each good."""
-        names = self.coordinates(goods)
-        return tuple(names[i] for i in self._units.starts(goods).tolist())
+    def owners(self, goods: tuple[str, ...]) -> NDArray[np.intp]:
+        """Return the place of the good that each unit is of."""
+        return np.repeat(np.arange(len(goods)), self._units.counts(goods))
 
     def limits(self, menus: MenuArrays) -> Array:
         """Return the largest quantities (T, n): caps, as often as there are units."""

@@ -94,9 +94,15 @@ class Problem(ABC):
         """Return the names of what utilities are about: the goods, unless the problem knows better."""
         return goods
 
-    def leading(self, goods: tuple[str, ...]) -> tuple[str, ...]:
-        """Return, for each good, the coordinate that tells most of it: its own, as a rule."""
-        return goods
+    def owners(self, goods: tuple[str, ...]) -> NDArray[np.intp]:
+        """Return the place of the good that each coordinate is of, -1 for one of none."""
+        n = len(goods)
+        return np.append(np.arange(n), np.full(len(self.coordinates(goods)) - n, -1))
+
+    def leading(self, goods: tuple[str, ...]) -> NDArray[np.intp]:
+        """Return the place (n,) of the first coordinate of each good, which tells most of it."""
+        owners = self.owners(goods)
+        return np.array([int(np.argmax(owners == i)) for i in range(len(goods))], np.intp)
 
     def total(self, utilities: Array, menus: MenuArrays) -> tuple[Array, Array]:
         """Return what customers (m, N) buy together from each of T menus, (T, n), and how many of them count, (T,)."""

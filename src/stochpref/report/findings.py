@@ -77,7 +77,7 @@ def reading_of(model: Fit) -> Reading:
     """Return what a fit says; its random numbers come from the fit's seed."""
     data = model.observations_
     menu = typical_menu(data)
-    n_customers, n_draws = sizes(data.n_goods)
+    n_customers, n_draws = sizes(len(data.problem.coordinates(data.goods)))
     market = model.market(n_customers, n_draws)
     start = answer(market, menu)
     price = np.where(np.isfinite(menu.prices[0]), menu.prices[0], np.nan)

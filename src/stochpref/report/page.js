@@ -6,7 +6,9 @@
 (() => {
   const market = JSON.parse(document.getElementById("market").textContent);
   const n = market.goods.length, nDraws = market.draws, nCustomers = market.customers;
-  const size = market.coordinates;  // of a utility: its goods, and money, the last, where budgets are open
+  // The good that each coordinate of a utility is of: goods may have several units; money, where budgets are open, is of
+  // none.
+  const owners = market.owners, size = owners.length;
   const caps = market.caps.map((cap) => (cap === null ? Infinity : cap));
   const all = (selector, home = document) => Array.from(home.querySelectorAll(selector));
   const find = (id) => document.getElementById(id);
@@ -39,7 +41,8 @@
     return utilities;
   }
 
-  const heap = new Int32Array(n), worth = new Float64Array(n), bundle = new Float64Array(n), bought = new Int32Array(n);
+  const heap = new Int32Array(size), worth = new Float64Array(size);  // by coordinate
+  const bundle = new Float64Array(n), bought = new Int32Array(n);
   const isBefore = (i, j) => worth[i] > worth[j] || (worth[i] === worth[j] && i < j);
 
   function sink(k, count) {
@@ -86,16 +89,17 @@
   function buyInPart(utilities, first, offered, prices, budget) {
     let count = 0, many = 0, money = budget;
     const nothing = 1e-12 * budget;
-    for (const i of offered) {
-      const u = utilities[first + i];
-      if (u > 0) { worth[i] = u / prices[i]; heap[count++] = i; }
+    for (let c = 0; c < size; c++) {
+      const u = utilities[first + c], price = prices[owners[c]];
+      if (u > 0 && price < Infinity) { worth[c] = u / price; heap[count++] = c; }
     }
+    for (const i of offered) bundle[i] = 0;
     for (let k = (count >> 1) - 1; k >= 0; k--) sink(k, count);
     while (count > 0 && money > nothing) {
-      const i = heap[0], cost = prices[i] * caps[i];
-      bought[many++] = i;
-      if (cost > money) { bundle[i] = money / prices[i]; return many; }
-      bundle[i] = caps[i];
+      const i = owners[heap[0]], cost = prices[i] * caps[i];
+      if (bundle[i] === 0) bought[many++] = i;
+      if (cost > money) { bundle[i] += money / prices[i]; return many; }
+      bundle[i] += caps[i];
       money -= cost;
       heap[0] = heap[--count];
       sink(0, count);

@@ -87,7 +87,7 @@ def _render_several(models: Mapping[str, Fit | str], title: str | None) -> str:
 def render(model: Fit, title: str | None = None) -> str:
     """Return the page."""
     reading, account = reading_of(model), model.account()
-    names, count = [shorten(name) for name in model.goods_], len(reading.observations)
+    names, count = [shorten(name) for name in model.observations_.shown_goods], len(reading.observations)
     payload = as_payload(reading.market, reading.menu) | {"goods": names}
     script = _text("page.js")
     template = _environment().from_string(_text("page.html"))
@@ -95,8 +95,7 @@ def render(model: Fit, title: str | None = None) -> str:
         **content_of(model, account, reading),
         account=account,
         about=model.problem_.about,
-        title=title
-        or f"What {counted(count, 'purchase')} {'says' if count == 1 else 'say'} about {counted(len(names), 'good')}",
+        title=title or f"What {_purchases(model, count)} about {counted(len(names), 'good')}",
         counted=counted,
         customers_differ=model.customers_differ,
         pictures=pictures_of(model, reading),
@@ -128,6 +127,14 @@ def _fingerprint(script: str) -> str:
     A policy beside the escaping: the browser runs these scripts and no other, and loads nothing from anywhere.
     """
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _purchases(model: Fit, count: int) -> str:
+    """Return how many purchases say something, of how many that were given if some are left out."""
+    said = counted(count, "purchase")
+    if model.n_dropped_:
+        said = f"{model.n_observations_ - model.n_dropped_:,} of {counted(model.n_observations_, 'purchase')}"
+    return f"{said} {'says' if said.startswith('1 ') else 'say'}"
 
 
 def _with_commands(text: str) -> str:

@@ -9,12 +9,14 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochpref import plots
+from stochpref.demand import Elasticities
 from stochpref.models.account import Sketch
 from stochpref.models.fit import Fit
 from stochpref.regions import Regions, usable_rows
@@ -75,7 +77,7 @@ def drawn(sketches: Iterable[Sketch]) -> list[Picture]:
 def pictures_of(model: Fit, reading: Reading) -> dict[str, Any]:
     """Return the pictures that all fits have; the sphere of tastes is that of two or three goods."""
     top = reading.order[:N_RANKED]
-    names = [reading.observations.goods[i] for i in top]
+    names = [reading.observations.shown_goods[i] for i in top]
     tall = 0.9 + 0.235 * len(top)
     check = reading.check
     offered = [i for i in top if np.isfinite(check.share[i])]
@@ -94,7 +96,7 @@ def pictures_of(model: Fit, reading: Reading) -> dict[str, Any]:
             f"The same per unit of money, at typical prices: what a customer buys first.{ranked}", size=(4.6, tall),
         ),
         "shares": picture(
-            lambda ax: plots.shares([reading.observations.goods[i] for i in offered], check.share[offered],
+            lambda ax: plots.shares([reading.observations.shown_goods[i] for i in offered], check.share[offered],
                                     check.share_lower[offered], check.share_upper[offered], ax),
             "Observed and predicted share of customers who buy each good",
             f"Dots {'inside their bars: the model' if check.n_replicates > 1 else 'on their ticks: the utility'} "
@@ -107,7 +109,7 @@ def pictures_of(model: Fit, reading: Reading) -> dict[str, Any]:
         ),
         "curves": [_curve_picture(reading, curve) for curve in reading.curves],
         "elasticities": picture(
-            lambda ax: plots.elasticities(reading.elasticities, ax),
+            lambda ax: plots.elasticities(_titled(reading), ax),
             "Heat map of price elasticities",
             "Change of the demand in the row, in %, for 1 % on the price in the column."
             + (" A star: the interval excludes zero." if has_intervals else "")
@@ -120,14 +122,15 @@ def pictures_of(model: Fit, reading: Reading) -> dict[str, Any]:
 
 def _sphere(reading: Reading, centre: Array, draws: Array) -> Picture | None:
     data, dots = reading.observations, draws[:: max(len(draws) // _DOTS, 1)]
-    if data.n_goods not in (2, 3):
+    names = data.problem.coordinates(data.goods)
+    if len(names) not in (2, 3):
         return None
     regions = Regions.of(data)
     regions = regions[usable_rows(regions, "drop")]
-    if data.n_goods == 2:
+    if len(names) == 2:
         rows = np.arange(0, len(regions), -(-len(regions) // _RINGS))
         return picture(
-            lambda ax: plots.circle(regions[rows], data.goods, ax, directions=draws),
+            lambda ax: plots.circle(regions[rows], names, ax, directions=draws),
             "Regions of some customers as arcs, and the posterior of the mean direction around them",
             f"A direction is a taste. Each ring is a customer ({len(rows)} of {len(regions):,}): the arc holds the "
             "tastes that explain the purchase. Outside, in blue: the fit.",
@@ -136,7 +139,7 @@ def _sphere(reading: Reading, centre: Array, draws: Array) -> Picture | None:
     rows = np.arange(0, len(regions), -(-len(regions) // _ON_GLOBE))
 
     def draw(ax: Axes) -> None:
-        plots.sphere(regions[rows], data.goods, centre, ax, directions=dots, n_outlines=3, resolution=161)
+        plots.sphere(regions[rows], names, centre, ax, directions=dots, n_outlines=3, resolution=161)
 
     return picture(
         draw, "How many customers each direction explains, and the posterior of the mean direction as dots",
@@ -148,7 +151,7 @@ def _sphere(reading: Reading, centre: Array, draws: Array) -> Picture | None:
 
 def _curve_picture(reading: Reading, curve: Curve) -> Picture:
     at = float(reading.menu.prices[0, curve.good])
-    name = reading.observations.goods[curve.good]
+    name = reading.observations.shown_goods[curve.good]
 
     def draw(left: Axes, right: Axes) -> None:
         for ax, (mean, lower, upper), word in (
@@ -164,6 +167,13 @@ def _curve_picture(reading: Reading, curve: Curve) -> Picture:
         draw, f"Demand and revenue of {plots.label(name)} against its price",
         f"revenue peaks {where}" if curve.revenue[0].max() > 0 else "nobody buys it", size=(4.6, 2.1), panels=2,
     )  # fmt: skip
+
+
+def _titled(reading: Reading) -> Elasticities:
+    """Return the elasticities under what people call the goods."""
+    called = dict(zip(reading.observations.goods, reading.observations.shown_goods, strict=True))
+    found = reading.elasticities
+    return replace(found, goods=tuple(called[name] for name in found.goods))
 
 
 def _some(count: int, reading: Reading, how: str) -> str:

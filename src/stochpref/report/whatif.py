@@ -112,7 +112,7 @@ def as_payload(market: Market, menu: Menus) -> dict[str, Any]:
         "budget": float(menu.budgets[0]) if problem.needs_budget else None,
         "problem": problem.name,
         "settings": problem.settings(),
-        "coordinates": len(problem.coordinates(menu.goods)),
+        "owners": problem.owners(menu.goods).tolist(),
         "tails": list(_TAILS),
         "draws": market.n_draws,
         "customers": market.n_customers,

@@ -22,6 +22,7 @@ from stochpref.audit import KIND_MEANING
 from stochpref.errors import counted
 from stochpref.models.account import Account, as_sentence, shorten, shown_number
 from stochpref.models.fit import Fit
+from stochpref.observations import Observations
 from stochpref.predictive_check import PredictiveCheck, status_of
 from stochpref.report.findings import Reading
 from stochpref.verdicts import Verdict, worst_of
@@ -55,17 +56,19 @@ def content_of(model: Fit, account: Account, reading: Reading) -> dict[str, Any]
             *checks,
             *_wanted_points(reading, account.unwanted),
             *(Verdict("note", note) for note in account.notes),
-            *_data_points(reading),
+            *_data_points(model),
         ],
         "tiles": [
             counted(model.n_observations_, "purchase").split(" "),
             counted(len(model.goods_), "good").split(" "),
             *([account.figure] if account.figure else []),
-            (_figure(reading.start.revenue[0]), "revenue of a customer at the typical menu"),
+            *_revenue(model, reading),
         ],
+        "limits": [_seen(reading.observations), *model.cautions(reading.menu)],
         "audit": _audit(reading, model.n_observations_),
         "goods": _good_rows(reading),
         "worth_scale": "100 for the best good" if np.any(reading.worth > 0) else "−100 for the least wanted",
+        "units": _unit_rows(model),
         "start": _start(reading),
         "settings": [
             (name, repr(value)) for name, value in model.get_params(deep=False).items() if name not in _HIDDEN
@@ -75,8 +78,24 @@ def content_of(model: Fit, account: Account, reading: Reading) -> dict[str, Any]
     }
 
 
+def _revenue(model: Fit, reading: Reading) -> list[tuple[str, str]]:
+    """Return the revenue of a customer, where it is not what was put in."""
+    if model.problem_.needs_budget and reading.observations.audit().is_all_spent:
+        return []
+    return [(_figure(reading.start.revenue[0]), "revenue of a customer at the typical menu")]
+
+
+def _seen(observations: Observations) -> str:
+    """Return which prices and budgets were seen."""
+    audit = observations.audit()
+    ends = [f"prices from {_figure(audit.price_range[0])} to {_figure(audit.price_range[1])}"]
+    if np.isfinite(audit.budget_range).all():
+        ends.append(f"budgets from {_figure(audit.budget_range[0])} to {_figure(audit.budget_range[1])}")
+    return f"Seen were {' and '.join(ends)}: beyond, what is said rests on the form of the model alone."
+
+
 def _wanted_points(reading: Reading, unwanted_words: str) -> list[Verdict]:
-    goods, ends = reading.observations.goods, reading.wanted_range
+    goods, ends = reading.observations.shown_goods, reading.wanted_range
     low, high = (reading.wanted, reading.wanted) if ends is None else (ends[:, 0], ends[:, 1])
     wanted = [goods[i] for i in reading.order if low[i] > 0]
     unwanted = [goods[i] for i in reading.order[::-1] if high[i] < 0]
@@ -121,8 +140,11 @@ def _check_of_shares(check: PredictiveCheck, status: str) -> Verdict:
     )
 
 
-def _data_points(reading: Reading) -> list[Verdict]:
-    return [Verdict("bad", as_sentence(line)) for line in reading.observations.audit().warnings()]
+def _data_points(model: Fit) -> list[Verdict]:
+    """Return what the data cannot tell, and what else a careful analyst would look into."""
+    audit = model.observations_.audit()
+    others = [line for line in audit.warnings() if line not in audit.cautions()]
+    return [Verdict("bad", line) for line in (*model.cautions(), *map(as_sentence, others))]
 
 
 def _audit(reading: Reading, n_fitted: int) -> dict[str, Any]:
@@ -149,7 +171,7 @@ def _good_rows(reading: Reading) -> list[dict[str, Any]]:
     return [
         {
             "rank": rank + 1,
-            "name": shorten(menu.goods[i]),
+            "name": shorten(reading.observations.shown_goods[i]),
             "wanted": shown_number(reading.wanted[i]),
             "wanted_range": _range(reading.wanted_range, i),
             "price": _figure(menu.prices[0, i]) if np.isfinite(menu.prices[0, i]) else "not offered",
@@ -161,11 +183,22 @@ def _good_rows(reading: Reading) -> list[dict[str, Any]]:
     ]
 
 
+def _unit_rows(model: Fit) -> list[tuple[str, str]]:
+    """Return what each unit is worth of goods that have several."""
+    owners = model.problem_.owners(model.goods_)
+    several = np.bincount(owners[owners >= 0], minlength=len(model.goods_)) > 1
+    return [
+        (shorten(name), shown_number(float(worth)))
+        for name, worth, owner in zip(model.coordinates_, model.best_utility, owners.tolist(), strict=True)
+        if owner >= 0 and several[owner]
+    ]
+
+
 def _start(reading: Reading) -> list[dict[str, Any]]:
     """Return the rows of the what-if, the good bought most first, as they stand before anything is moved."""
-    start, menu = reading.start, reading.menu
+    start, names = reading.start, reading.observations.shown_goods
     return [
-        {"place": int(i), "name": shorten(menu.goods[i]), "mean": float(start.mean[i])}
+        {"place": int(i), "name": shorten(names[i]), "mean": float(start.mean[i])}
         for i in np.argsort(-start.mean, kind="stable")
     ]
 
