@@ -62,6 +62,7 @@ class Audit(Drawn):
     is_all_spent : every budget is what was spent.
     price_range, budget_range : smallest and largest value; prices over goods on offer.
     notes : how a reader arrived at the numbers, in words.
+    proposals : problems other than the one stated that customers may have solved, and what that would change.
     """
 
     n_observations: int
@@ -87,6 +88,7 @@ class Audit(Drawn):
     price_range: tuple[float, float]
     budget_range: tuple[float, float]
     notes: tuple[str, ...] = ()
+    proposals: tuple[str, ...] = ()
 
     picture: ClassVar[str] = "result_plots:audit"
 
@@ -98,9 +100,10 @@ class Audit(Drawn):
         ]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the facts and the warnings."""
+        """Return the facts, the warnings and the proposals."""
         facts = (f"{label}: {value}" for label, value in self.facts())
-        return (*facts, *(f"! {' '.join(warning.split())}" for warning in self.warnings()))
+        said = (f"! {' '.join(warning.split())}" for warning in self.warnings())
+        return (*facts, *said, *(f"? {' '.join(proposal.split())}" for proposal in self.proposals))
 
     def __str__(self) -> str:
         lines = [f"{counted(self.n_observations, 'observation')} of {counted(self.n_goods, 'good')}", ""]
@@ -114,6 +117,8 @@ class Audit(Drawn):
         warnings = self.warnings()
         if warnings:
             lines += ["", *(f"  ! {warning}" for warning in warnings)]
+        if self.proposals:
+            lines += ["", *(f"  ? {proposal}" for proposal in self.proposals)]
         return "\n".join(lines)
 
     def facts(self) -> list[tuple[str, str]]:
@@ -196,6 +201,30 @@ class Audit(Drawn):
         return cautions
 
 
+def _propose(
+    observations: Observations, is_bought: NDArray[np.bool_], *, is_whole: bool, no_budgets: bool
+) -> list[str]:
+    """Return what else customers may have solved whose goods are taken to be bought in part."""
+    if not observations.problem.has_kinds or not is_whole:
+        return []
+    number, on_offer = is_bought.sum(axis=1), np.isfinite(observations.prices).sum(axis=1)
+    if (number == 1).all() and (on_offer > 1).any():
+        return [
+            "exactly one good was bought in each observation: if one of several was chosen, state problem='one'\n"
+            "    (--problem one); predictions are shares then, which add up to one, never parts of goods"
+        ]
+    found = [
+        "every good was bought whole or not at all: if none can be bought in part, state problem='whole'\n"
+        "    (--problem whole); bundles with a part of a good get no probability then"
+    ]
+    if no_budgets:
+        found.append(
+            "every budget is what was spent: if nobody knows what customers could have spent, state problem='open'\n"
+            "    (--problem open); demand needs no budget then, and revenue answers to prices"
+        )
+    return found
+
+
 def refuse_baskets(observations: Observations) -> None:
     """Refuse observations in which every good on offer was bought, so that no fit could say what is not wanted."""
     if _is_all_bought(observations):
@@ -250,7 +279,7 @@ def audit(observations: Observations) -> Audit:
     bought = offered & is_bought(bundles, caps)
     limits = observations.problem.limits(observations)
     in_full = bought & (bundles >= limits * (1.0 - QUANTITY_TOLERANCE))
-    in_part = bought & ~in_full if classes is None else classes.side == AT
+    in_part = classes.side == AT if classes is not None and has_kinds else bought & ~in_full
 
     def named(mask: Any) -> tuple[str, ...]:
         return tuple(observations.shown_goods[i] for i in np.flatnonzero(mask))
@@ -289,4 +318,5 @@ def audit(observations: Observations) -> Audit:
         price_range=_range(prices[offered]),
         budget_range=_range(budgets),
         notes=observations.notes,
+        proposals=tuple(_propose(observations, bought, is_whole=not in_part.any(), no_budgets=is_all_spent)),
     )

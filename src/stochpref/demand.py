@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from stochpref.errors import InvalidArgument, shown
 from stochpref.market import Market
 from stochpref.observations import Menus
-from stochpref.problems import problem_of
+from stochpref.problems import Problem, problem_of
 from stochpref.result import Drawn
 from stochpref.rows import places_of
 from stochpref.threads import for_blocks
@@ -46,6 +46,7 @@ class Demand(Drawn):
     labels : k names of the menus; their numbers from 1 where they have none.
     cautions : what to know before relying on the numbers, in sentences.
     titles : good -> what people call it, where that is not its name.
+    heading : what the numbers are, in words.
     """
 
     mean: Array
@@ -63,6 +64,7 @@ class Demand(Drawn):
     labels: tuple[str, ...]
     cautions: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
+    heading: str = Problem.demanded
 
     picture: ClassVar[str] = "result_plots:demand"
 
@@ -80,7 +82,7 @@ class Demand(Drawn):
     def __str__(self) -> str:
         has_intervals = bool(np.any(self.lower < self.upper))
         intervals = f", {100 * self.level:g} % intervals" if has_intervals else ""
-        lines = [f"Expected purchases of a customer{intervals}"]
+        lines = [f"{self.heading}{intervals}"]
         for t in range(min(len(self.mean), 5)):
             lines.append(f"  menu {shown(self.labels[t])}")
             rows = [
@@ -212,7 +214,8 @@ def expected_demand(market: Market, menus: Menus, level: float) -> Demand:
         for start in range(0, len(menus), _MENUS_AT_ONCE)
     ]
     fields: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return Demand(**fields, level=level, goods=menus.goods, labels=menu_labels(menus))
+    heading = problem_of(menus).demanded
+    return Demand(**fields, level=level, goods=menus.goods, labels=menu_labels(menus), heading=heading)
 
 
 def menu_labels(menus: Menus) -> tuple[str, ...]:

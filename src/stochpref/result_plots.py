@@ -78,7 +78,7 @@ def demand(found: Demand, ax: Axes | None) -> Axes:
         name = plots.label(f"menu {found.labels[t]}")
         ax.plot(found.mean[t, : len(goods)], rows, marks[t], color=shades[t], ms=5, mec="w", mew=0.8, label=name)
     ax.set_yticks(range(len(goods)), [plots.label(name) for name in goods])
-    xlabel = f"expected purchases of a customer, {100 * found.level:g} % intervals"
+    xlabel = f"{found.heading[0].lower()}{found.heading[1:]}, {100 * found.level:g} % intervals"
     ax.set(ylim=(len(goods) - 0.5, -0.5), xlim=(0, None), xlabel=xlabel)
     if n_menus > 1:
         _legend(ax)

@@ -16,9 +16,10 @@ from stochpref.models.shared import progress
 from stochpref.models.values import array_in
 from stochpref.posterior.chains import Draws, Plan, run_chains
 from stochpref.posterior.choosing import Choice
-from stochpref.posterior.diagnostics import Diagnostics
+from stochpref.posterior.diagnostics import Diagnostics, diagnose
 from stochpref.posterior.prior import Prior
 from stochpref.posterior.results import group
+from stochpref.stores.protocol import Store
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,6 +57,16 @@ def draw_posterior(choice: Choice, plan: Plan, fingerprint: dict[str, Any], *, v
         return draw_posterior(choice.instead_fn(run.diagnostics), plan, fingerprint, verbose=verbose)
     how = (choice.sampler.name, choice.reason, run.status, run.seconds)
     return Drawn(choice.finish_fn(run.draws), run.diagnostics, how)
+
+
+def lifted(drawn: Drawn, store: Store) -> Drawn:
+    """Return draws over all coordinates of utilities, where a store tells of some directions only."""
+    if store.span is None:
+        return drawn
+    directions = store.lifted(drawn.draws.parameters["mean_direction"])
+    draws = drawn.draws._replace(parameters={**drawn.draws.parameters, "mean_direction": directions})
+    found = diagnose(draws.parameters)._replace(pareto_k=drawn.diagnostics.pareto_k)
+    return Drawn(draws, found, drawn.how)
 
 
 def check_draws(tree: xr.DataTree, prior: Prior, where: str) -> None:

@@ -23,7 +23,7 @@ from stochpref.likelihood import learn_setting
 from stochpref.loading import load
 from stochpref.market import N_CROWDS, LawMarket, make_crowds
 from stochpref.models.account import Account
-from stochpref.models.drawn import check_draws, draw_posterior, fingerprint_of
+from stochpref.models.drawn import check_draws, draw_posterior, fingerprint_of, lifted
 from stochpref.models.fit import Fit, Wanted
 from stochpref.models.posterior_account import account_of
 from stochpref.models.shared import generator, progress
@@ -187,8 +187,7 @@ class HeterogeneousUtility(Fit):
             choice = choose_sampler(self.sampler, target, key, plan, self.metropolis)
             self.data_hash_, self.likelihood_error_ = origin.data_hash, choice.likelihood_error
             fingerprint = {} if plan.checkpoint is None else fingerprint_of(self, key, prior)
-            drawn = draw_posterior(choice, plan, fingerprint, verbose=self.verbose)
-            drawn.draws.parameters["mean_direction"] = store.lifted(drawn.draws.parameters["mean_direction"])
+            drawn = lifted(draw_posterior(choice, plan, fingerprint, verbose=self.verbose), store)
         self.sampler_, self.reason_, self.status_, self.seconds_ = drawn.how
         seed = -1 if self.seed_ is None else self.seed_
         attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}

@@ -36,6 +36,7 @@ class OneOf(Problem):
     """
 
     name: ClassVar[str] = "one"
+    demanded: ClassVar[str] = "Shares of customers who choose each good"
     about: ClassVar[str] = "one good of each menu chosen"
     needs_budget: ClassVar[bool] = False
 

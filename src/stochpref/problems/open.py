@@ -37,6 +37,7 @@ class Open(Problem):
     """
 
     name: ClassVar[str] = "open"
+    demanded: ClassVar[str] = "Expected purchases of a visitor, who may leave with nothing"
     about: ClassVar[str] = "goods bought whole, money kept a good like others, budgets unknown"
     needs_budget: ClassVar[bool] = False
 

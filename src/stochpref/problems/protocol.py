@@ -62,6 +62,7 @@ class Problem(ABC):
 
     name : of the problem in the table.
     needs_budget : customers have money to spend that is stated; where they have not, budgets are infinite.
+    demanded : what demand is, in words.
     about : what is taken for granted of goods and money, in words.
     has_kinds : the kinds of observation say something to people, so that an audit counts them.
     has_masses : bundles have regions whose masses are known; elsewhere utilities inside can be drawn at best.
@@ -69,6 +70,7 @@ class Problem(ABC):
 
     name: ClassVar[str]
     needs_budget: ClassVar[bool] = True
+    demanded: ClassVar[str] = "Expected purchases of a customer"
     about: ClassVar[str] = "budgets known"
     has_kinds: ClassVar[bool] = False
     has_masses: ClassVar[bool] = True

@@ -15,7 +15,7 @@ from stochpref.checks import check_choice, nearest
 from stochpref.errors import InvalidArgument
 from stochpref.names import BUDGETS, LAYOUTS
 from stochpref.observations import Menus, Observations
-from stochpref.problems import Problem, as_problem
+from stochpref.problems import Problem, as_problem, problem_of
 from stochpref.problems.divisible import Divisible
 from stochpref.problems.faults import find_faults
 from stochpref.readers.drafts import Draft, Wishes
@@ -306,10 +306,10 @@ def read_menus(
 
 def _find_bad(draft: Draft) -> tuple[BadRow, ...]:
     """Return the rows with flaws, then those of other observations that break a rule of value, in order of rows."""
-    if draft.problem is None:
-        faults = find_faults(draft, None, needs_budget=draft.needs_budget)
+    if draft.problem is None and not draft.needs_budget:
+        faults = find_faults(draft, None, needs_budget=False)
     else:
-        faults = draft.problem.find_faults(draft, draft.bundles)
+        faults = problem_of(draft).find_faults(draft, draft.bundles)
     if not (faults or draft.flaws):
         return ()
     numbers = draft.row_numbers()
