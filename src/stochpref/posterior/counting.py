@@ -95,7 +95,8 @@ def count(observations: Observations, posterior: Posterior, *, rng: np.random.Ge
 
 def _count_rows(chosen: Array, bundles: Array) -> NDArray[np.int64]:
     """Return how many rows of the chosen are each of some bundles."""
-    odd = np.asarray(np.random.default_rng(0).integers(2**63, size=chosen.shape[1], dtype=np.uint64)) | np.uint64(1)
+    odd: NDArray[np.uint64] = np.random.default_rng(0).integers(2**63, size=(chosen.shape[1],), dtype=np.uint64)
+    odd |= np.uint64(1)
     keys, wanted = (_hashes(rows, odd) for rows in (chosen, bundles))
     known, counts = np.unique(keys, return_counts=True)
     places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)

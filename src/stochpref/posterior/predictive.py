@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from stochpref.chances import Recorded
 from stochpref.mass.conditional import log_recorded
 from stochpref.observations import Observations
-from stochpref.posterior.counting import Estimate, Posterior, count
+from stochpref.posterior.counting import Estimate, Posterior, count, is_rare
+from stochpref.posterior.orthants import has_orthant, log_by_orthants
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, group, thinned
 from stochpref.regions import usable_rows
 
@@ -30,9 +31,17 @@ def log_predictive(recorded: Recorded, mean_direction: Array, concentration: Arr
 
 def log_simulated(observations: Observations, posterior: Posterior, *, rng: np.random.Generator) -> Estimate:
     """Return (T,) the same by simulation, for a problem whose regions have no masses; -inf for degenerate rows."""
-    is_degenerate = observations.problem.explained(observations).is_degenerate
-    found, _ = count(observations, posterior, rng=rng)
-    return Estimate(np.where(is_degenerate, -np.inf, found.log_probability), np.where(is_degenerate, 0.0, found.error))
+    intervals = observations.problem.intervals(observations)
+    found, counts = count(observations, posterior, rng=rng)
+    log_probability, error = found.log_probability.copy(), found.error.copy()
+    rare = np.flatnonzero(is_rare(counts) & has_orthant(intervals))
+    if rare.size:
+        better = log_by_orthants(observations[rare], posterior, seed=int(rng.integers(2**63)))
+        is_better = better.error < error[rare]
+        log_probability[rare[is_better]] = better.log_probability[is_better]
+        error[rare[is_better]] = better.error[is_better]
+    log_probability[intervals.is_degenerate], error[intervals.is_degenerate] = -np.inf, 0.0
+    return Estimate(log_probability, error)
 
 
 def add_log_likelihood(tree: xr.DataTree, recorded: Recorded) -> None:

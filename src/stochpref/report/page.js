@@ -2,7 +2,7 @@
 // The what-if. Customers' utilities are made as stochpref.demand makes them, from the draws embedded in the page, and
 // each customer buys by the rule of the problem: of divisible goods those worth having, in falling order of utility per
 // unit of money, up to their caps, until the money is spent; with an open budget all that are worth their price in money
-// that is kept; one of them, the best.
+// that is kept; one of them, the best; of whole goods the bundle that is worth most.
 (() => {
   const market = JSON.parse(document.getElementById("market").textContent);
   const n = market.goods.length, nDraws = market.draws, nCustomers = market.customers;
@@ -58,7 +58,7 @@
 
   // Each of these buys for the customer whose utilities start at `first`: it lists the goods in `bought`, their quantities
   // in `bundle`, and returns how many, or -1 for a customer whom the problem is not about.
-  const rules = { divisible: buyInPart, open: buyWorthTheirPrice, one: buyTheBest };
+  const rules = { divisible: buyInPart, open: buyWorthTheirPrice, one: buyTheBest, whole: buyWhole };
   const buy = rules[market.problem];
 
   function buyWorthTheirPrice(utilities, first, offered, prices) {
@@ -103,6 +103,118 @@
       money -= cost;
       heap[0] = heap[--count];
       sink(0, count);
+    }
+    return many;
+  }
+
+  const isWhole = market.goods.map((name) => !market.settings.goods || market.settings.goods.includes(name));
+  const isAllWhole = isWhole.every((whole) => whole), rounding = 1e-12, mostSteps = 20000;
+  const taken = new Float64Array(n), best = new Float64Array(n), most = new Float64Array(n), ranked = new Int32Array(n);
+  const left = new Float64Array(n + 1), reached = new Float64Array(n + 1);
+
+  // What money is worth, spent in part on the goods from `start` on that are not whole ones before `place`.
+  function inPart(utilities, first, prices, place, start, count, money) {
+    let total = 0;
+    for (let k = start; k < count; k++) {
+      const i = ranked[k];
+      if (k < place && isWhole[i]) continue;
+      const cost = prices[i] * most[k];
+      if (cost > money) return total + utilities[first + i] * (money / prices[i]);
+      total += utilities[first + i] * most[k];
+      money -= cost;
+    }
+    return total;
+  }
+
+  // Spend what is left on goods in part; return what they are worth.
+  function fillRest(utilities, first, prices, count, money) {
+    let total = 0;
+    for (let k = 0; k < count; k++) {
+      const i = ranked[k];
+      if (isWhole[i]) continue;
+      taken[k] = Math.min(most[k], money / prices[i]);
+      money = Math.max(money - taken[k] * prices[i], 0);
+      total += taken[k] * utilities[first + i];
+    }
+    return total;
+  }
+
+  // Branch and bound, as in stochpref.problems.knapsack: false where it would take too long.
+  function search(utilities, first, prices, count, budget, limit) {
+    let value = -1, change = 0, place = 0;
+    left[0] = limit;
+    for (let step = 0; step < mostSteps; step++) {
+      const bound = reached[place] + inPart(utilities, first, prices, place, isAllWhole ? place : 0, count, left[place]);
+      if (bound >= value * (1 - rounding)) {
+        for (let k = place; k < count; k++) {
+          const i = ranked[k];
+          const units = isWhole[i] ? (taken[k] = Math.min(most[k], Math.floor(Math.max(left[k] / prices[i], 0)))) : 0;
+          reached[k + 1] = reached[k] + units * utilities[first + i];
+          left[k + 1] = left[k] - units * prices[i];
+        }
+        place = count;
+        const money = Math.max(left[count] - (limit - budget), 0);
+        const found = reached[count] + (isAllWhole ? 0 : fillRest(utilities, first, prices, count, money));
+        if (found > value || (found === value && left[count] > change)) {
+          value = found;
+          change = left[count];
+          best.set(taken.subarray(0, count));
+        }
+      } else if (isAllWhole) place--;
+      let k = place - 1;
+      while (k >= 0 && (!isWhole[ranked[k]] || taken[k] === 0)) k--;
+      if (k < 0) return true;
+      taken[k]--;
+      reached[k + 1] = reached[k] + taken[k] * utilities[first + ranked[k]];
+      left[k + 1] = left[k] - taken[k] * prices[ranked[k]];
+      place = k + 1;
+    }
+    return false;
+  }
+
+  // The same by lists of cost, value and how an entry came about, for menus of goods that are nearly alike.
+  function listAll(utilities, first, prices, count, budget, limit) {
+    let list = [{ cost: 0, value: 0, k: -1, units: 0, rest: null }];
+    for (let k = count - 1; k >= 0; k--) {
+      const i = ranked[k], entries = [];
+      if (!isWhole[i]) continue;
+      for (const rest of list) {
+        for (let units = 0; units <= most[k] && rest.cost + units * prices[i] <= limit; units++) {
+          const cost = rest.cost + units * prices[i], value = rest.value + units * utilities[first + i];
+          entries.push({ cost, value, k, units, rest });
+        }
+      }
+      entries.sort((a, b) => a.cost - b.cost || b.value - a.value || b.units - a.units);
+      let highest = -1;
+      list = entries.filter((entry) => entry.value > highest && ((highest = entry.value), true));
+    }
+    let found = -1;
+    for (const entry of list) {
+      const value = entry.value + fillRest(utilities, first, prices, count, Math.max(budget - entry.cost, 0));
+      if (!(value > found)) continue;
+      found = value;
+      for (let at = entry; at.k >= 0; at = at.rest) taken[at.k] = at.units;
+      best.set(taken.subarray(0, count));
+    }
+  }
+
+  function buyWhole(utilities, first, offered, prices, budget) {
+    const limit = budget * (1 + 1e-7);
+    let count = 0, many = 0;
+    for (const i of offered) {
+      const u = utilities[first + i];
+      const units = isWhole[i] ? Math.floor(Math.min(caps[i] + 1e-9, limit / prices[i])) : caps[i];
+      if (!(u > 0) || units === 0) continue;
+      worth[i] = u / prices[i];
+      let k = count++;
+      for (; k > 0 && worth[ranked[k - 1]] < worth[i]; k--) { ranked[k] = ranked[k - 1]; most[k] = most[k - 1]; }
+      ranked[k] = i;
+      most[k] = units;
+    }
+    taken.fill(0, 0, count);
+    if (!search(utilities, first, prices, count, budget, limit)) listAll(utilities, first, prices, count, budget, limit);
+    for (let k = 0; k < count; k++) {
+      if (best[k] * prices[ranked[k]] > 1e-12 * budget) { bundle[ranked[k]] = best[k]; bought[many++] = ranked[k]; }
     }
     return many;
   }

@@ -14,6 +14,7 @@ they are drawn, until one buys, and count in the sums like any others.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,10 +89,53 @@ def _drawn(
 
 
 @inlined
-def _move_all(
-    u: Array, h: Array, rows: MenuRows, t: int, order: NDArray[np.int64], power: float, memory: Pass, costs: Array,
-    values: Array, stream: Stream,
-) -> tuple[Array, Array, bool]:  # fmt: skip
+def _mass_between(low: float, high: float, along: float, h: float, power: float, top: float, nodes: Array) -> float:
+    """Return the integral of the density over angles, its logarithm less `top`, by Gauss and Legendre."""
+    total, middle, half = 0.0, 0.5 * (low + high), 0.5 * (high - low)
+    for k in range(nodes.shape[1]):
+        total += nodes[1, k] * math.exp(_log_density(middle + half * nodes[0, k], along, h, power) - top)
+    return half * total
+
+
+@inlined
+def _share_below_zero(
+    ends: tuple[float, float], across2: float, inner: float, h: float, power: float, nodes: Array
+) -> float:
+    """Return the conditional probability that a coordinate that may be as low as can be is negative."""
+    across = math.sqrt(across2)
+    if not (ends[1] > 0.0 and across > 1e-150):
+        return 1.0
+    along, high = inner / across, math.atan2(ends[1], across) if ends[1] < np.inf else 0.5 * math.pi
+    top = max(_log_density(0.0, along, h, power), _log_density(math.atan2(h, along + power), along, h, power))
+    below = _mass_between(-0.5 * math.pi, 0.0, along, h, power, top, nodes)
+    return below / (below + _mass_between(0.0, high, along, h, power, top, nodes))
+
+
+class Wish(NamedTuple):
+    """What a pass is to keep to and to look at beside the region.
+
+    ceilings : (n,) of utilities. watched : a good whose probability to be negative is wanted, -1 for none.
+    nodes : (2, k) of Gauss and Legendre, and their weights.
+    """
+
+    ceilings: Array
+    watched: int
+    nodes: Array
+
+
+@compiled
+def move_all(
+    u: Array, h: Array, rows: MenuRows, t: int, order: NDArray[np.int64], power: float, wish: Wish, memory: Pass,
+    costs: Array, values: Array, stream: Stream,
+) -> tuple[Array, Array, float]:  # fmt: skip
+    """Move every coordinate of one utility, of any length, once.
+
+    Returns
+    -------
+    The arrays of lists, and the conditional probability that the good watched is negative, 1 without one; -1 where
+    lists are too long.
+    """
+    share = 1.0
     costs, values, end = lay_out(u, rows, t, order, memory, costs, values)
     begin, tail, limit = 0, 1, limit_of(rows.stated[t])
     corners = corners_at(u, rows, t, -1, memory)
@@ -102,16 +146,19 @@ def _move_all(
     for place in range(u.shape[0]):
         i = order[place]
         if end < 0:
-            return costs, values, False
+            return costs, values, -1.0
         if rows.units[t, i] == IN_PART:
             corners = corners_at(u, rows, t, i, memory)
-        ends = interval_at(u, rows, t, order, place, (begin, tail), memory, corners, value, costs, values)
+        low, high = interval_at(u, rows, t, order, place, (begin, tail), memory, corners, value, costs, values)
+        ends = low, min(high, wish.ceilings[i])
         rest, along = square - u[i] * u[i], inner - h[i] * u[i]
         if rest < 1e-8 * square:  # nearly all of the length: the difference has lost its digits
             rest, along = 0.0, 0.0
             for j in range(u.shape[0]):
                 if j != i:
                     rest, along = rest + u[j] * u[j], along + h[j] * u[j]
+        if i == wish.watched:
+            share = _share_below_zero(ends, rest, along, h[i], power, wish.nodes)
         moved = _drawn(u[i], ends, rest, along, h[i], power, stream)
         value += (moved - u[i]) * rows.bundles[t, i]
         square, inner = rest + moved * moved, along + h[i] * moved
@@ -121,7 +168,7 @@ def _move_all(
                 costs, values, begin, tail, rows.prices[t, i], u[i], rows.units[t, i], limit, end
             )
             begin, tail, end = end, stretched, stretched
-    return costs, values, True
+    return costs, values, share
 
 
 @inlined
@@ -168,14 +215,14 @@ def sweep_intervals(
     """
     n_rows, n = latents.shape
     memory, stream, drawn, h = make_pass(n), np.empty(2, np.uint64), np.empty(n), law[1] * law[0]
-    costs, values = np.empty(1024), np.empty(1024)
+    costs, values, wish = np.empty(1024), np.empty(1024), Wish(np.full(n, np.inf), -1, np.empty((2, 0)))
     for group in range(start, stop):
         sums[group], counts[group] = 0.0, 0
         for t in range(group * GROUP, min((group + 1) * GROUP, n_rows)):
             u = latents[t]
             start_stream(stream, key[0], key[1], key[2], t)
-            costs, values, is_found = _move_all(u, h, rows, t, order, power, memory, costs, values, stream)
-            if not is_found:
+            costs, values, share = move_all(u, h, rows, t, order, power, wish, memory, costs, values, stream)
+            if share < 0.0:
                 return TOO_LONG
             norm = math.sqrt(np.sum(u * u))
             for i in range(n):
