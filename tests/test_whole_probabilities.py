@@ -74,11 +74,11 @@ def test_a_law_in_place_of_the_mixture_is_seen_by_that_test() -> None:
 def test_errors_hold_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "_CHOICES", 60_000)
     seen, posterior = some_seen(4, 12, cap=2), some_posterior(4)
+    at_ends = np.flatnonzero(has_orthant(seen.problem.intervals(seen)))
     for estimate in (
         lambda seed: count(seen, posterior, rng=np.random.default_rng(seed))[0],
         lambda seed: log_by_orthants(seen[at_ends], posterior, seed=seed),
     ):
-        at_ends = np.flatnonzero(has_orthant(seen.problem.intervals(seen)))
         runs = [estimate(seed) for seed in range(30)]
         spread = np.std([run.log_probability for run in runs], axis=0, ddof=1)
         stated = np.sqrt(np.mean([run.error**2 for run in runs], axis=0))
