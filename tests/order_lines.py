@@ -29,16 +29,28 @@ class Shop(NamedTuple):
         return "\n".join(separator.join(row) for row in (self.header, *self.lines)) + "\n"
 
 
-def make_orders(n_orders: int = 600, seed: int = 0, goods: tuple[str, ...] = GOODS) -> Shop:
+def the_law(n_goods: int = len(GOODS)) -> sp.VonMisesFisher:
+    """Return how utilities are spread over customers."""
+    taste = np.resize(TASTE, n_goods)
+    return sp.VonMisesFisher(taste / np.linalg.norm(taste), CONCENTRATION)
+
+
+def make_orders(
+    n_orders: int = 600,
+    seed: int = 0,
+    goods: tuple[str, ...] = GOODS,
+    *,
+    n_days: int = 364,
+    budgets: tuple[float, float] = (0.8, 3.0),
+) -> Shop:
+    """Return a shop; with budgets below every price, 1 to 2, whoever wants something spends all."""
     rng = np.random.default_rng(seed)
     n = len(goods)
-    taste = np.resize(TASTE, n)
-    law = sp.VonMisesFisher(taste / np.linalg.norm(taste), CONCENTRATION)
-    store, day = rng.integers(2, size=n_orders), rng.integers(364, size=n_orders)
+    store, day = rng.integers(2, size=n_orders), rng.integers(n_days, size=n_orders)
     shelf = rng.uniform(1.0, 2.0, (2, 53, n)).round(2)  # by store and week
     prices = shelf[store, (day + 3) // 7]  # weeks begin on Mondays; day 0 is a Thursday
-    menus = sp.Menus(prices, rng.uniform(0.8, 3.0, n_orders), goods=goods)
-    truth = sp.simulate(law, menus, n_orders, rng=rng)
+    menus = sp.Menus(prices, rng.uniform(*budgets, n_orders), goods=goods)
+    truth = sp.simulate(the_law(n), menus, n_orders, rng=rng)
     lines: list[tuple[str, ...]] = []
     for t in range(n_orders):
         for i in np.flatnonzero(truth.bundles[t] > 0):

@@ -143,7 +143,7 @@ def test_choices_from_the_command_line(tmp_path: Path) -> None:
     table.to_parquet(tmp_path / "pq" / "a.parquet")
     refused = CliRunner().invoke(app, ["fit", str(tmp_path / "pq"), "--choice", "pick", "--out", str(fit)])
     assert refused.exit_code == 2
-    assert "--choice pick" in refused.stderr
+    assert "--choice is for files" in refused.stderr
 
 
 def test_predictions_are_shares() -> None:

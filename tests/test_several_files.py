@@ -97,9 +97,16 @@ def test_bad_rows_say_their_file(folder: Path) -> None:
 def test_a_project_of_another_cost_is_another_project(tmp_path: Path) -> None:
     (tmp_path / "a.pb").write_text(VOTES)
     (tmp_path / "b.pb").write_text(VOTES.replace("7;60", "7;50"))
-    with pytest.raises(sp.InvalidArgument, match=r"'7' costs 60 in a\.pb and 50 in b\.pb.*--by file"):
+    with pytest.raises(sp.InvalidArgument, match=r"'7' is '7' for 60 in a\.pb, and '7' for 50 in b\.pb.*--by file"):
         sp.read_observations(tmp_path)
     assert sp.read_observations(tmp_path, by="file").groups == ("a.pb",) * 2 + ("b.pb",) * 2
+    named = VOTES.replace("id;cost", "id;cost;name").replace("7;60", "7;60;Park").replace("9;40", "9;40;Pool")
+    (tmp_path / "a.pb").write_text(named)
+    (tmp_path / "b.pb").write_text(named.replace("Park", "Swings"))
+    with pytest.raises(sp.InvalidArgument, match=r"'7' is '7 Park' for 60 .* '7 Swings' for 60"):
+        sp.read_observations(tmp_path)
+    (tmp_path / "b.pb").write_text(named.replace("7", "8"))
+    assert sp.read_observations(tmp_path).titles == ("7 Park", "9 Pool", "8 Park")
 
 
 def test_groups_are_columns_files_or_roles(folder: Path) -> None:

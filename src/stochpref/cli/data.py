@@ -185,10 +185,9 @@ def _draw_law(
 
 
 def _as_text(result: Scan) -> str:
-    notes = "".join(f"  {note}\n" for note in result.notes)
     parts = [f"{result.source}: {result.describe_bad(limit=5)}"] if result.bad else []
-    if result.observations is None and notes:
-        parts.append(notes.rstrip())
+    if result.observations is None and result.notes:
+        parts.append("\n".join(f"  {note}" for note in result.notes))
     if result.observations is not None:
         audit = result.observations.audit()
         heading = f"{'The others' if result.bad else result.source}, read as {result.layout}"

@@ -165,13 +165,12 @@ class Reading:
         """Return the observations of a folder of Parquet files, which are not loaded."""
         from stochpref.readers import StoredObservations  # noqa: PLC0415
 
-        if self.problem != "divisible" or self.choice is not None:
-            received = self.problem if self.choice is None else f"--choice {self.choice}"
+        if self.problem != "divisible":
             raise InvalidArgument(
-                f"--problem must be divisible for a folder, which is read in blocks; received {received}; join its "
+                f"--problem must be divisible for a folder, which is read in blocks; received {self.problem}; join its "
                 "files into one"
             )
-        for name in ("units", "feature"):
+        for name in ("units", "feature", "choice"):
             if getattr(self, name):
                 raise InvalidArgument(f"{option_of(name)} is for files; {folder} is a folder; give one file")
         return StoredObservations(folder, skip_bad=self.skip_bad, single_precision=single_precision, **self._rules())

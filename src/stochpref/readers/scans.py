@@ -124,7 +124,7 @@ def join_scans(names: Sequence[str], scans: Sequence[Scan], *, by_file: bool) ->
     notes = _joined_notes(names, scans, goods)
     observations = kept[0].concat(*kept[1:]) if kept else None
     if observations is not None:
-        observations = changed(observations, notes=notes)
+        observations = changed(observations, notes=notes, titles=_titles(goods, scans))
     return Scan(
         source=f"{len(scans)} files ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})",
         observations=observations,
@@ -141,6 +141,13 @@ def join_scans(names: Sequence[str], scans: Sequence[Scan], *, by_file: bool) ->
     )
 
 
+def _titles(goods: tuple[str, ...], scans: Sequence[Scan]) -> tuple[str, ...] | None:
+    """Return what people call the goods of all files, None where no file says."""
+    kept = [one.observations for one in scans if one.observations is not None and one.observations.titles is not None]
+    called = {good: title for one in reversed(kept) for good, title in zip(one.goods, one.shown_goods, strict=True)}
+    return tuple(called.get(good, good) for good in goods) if kept else None
+
+
 def _labelled(observations: Observations, name: str, *, by_file: bool) -> Observations:
     """Return observations whose labels say which file they are from."""
     labels = tuple(f"{name}:{observations.name(t)}" for t in range(len(observations)))
@@ -154,19 +161,19 @@ def one_group(observations: Observations, name: str) -> Observations:
 
 
 def _check_projects(names: Sequence[str], scans: Sequence[Scan]) -> None:
-    """Refuse votes in which a project has another cost from file to file: it is another project, whatever its id."""
-    seen: dict[str, tuple[float, str]] = {}
+    """Refuse votes in which an id has another name or cost from file to file: it is another project."""
+    seen: dict[str, tuple[str, str]] = {}
     for name, one in zip(names, scans, strict=True):
         if one.layout != "pabulib" or one.observations is None:
             continue
-        costs = one.observations.prices[0].tolist()
-        for good, cost in zip(one.observations.goods, costs, strict=True):
-            other, where = seen.setdefault(good, (cost, name))
-            if other != cost:
+        costs, titles = one.observations.prices[0].tolist(), one.observations.shown_goods
+        for good, cost, title in zip(one.observations.goods, costs, titles, strict=True):
+            told = f"{shown(title, 40)!r} for {cost:g}"
+            other, where = seen.setdefault(good, (told, name))
+            if other != told:
                 raise InvalidArgument(
-                    f"projects of several .pb files must be the same under the same id; {shown(good)!r} costs "
-                    f"{other:g} in {shown(where)} and {cost:g} in {shown(name)}; fit the files apart: by='file' "
-                    "(--by file)"
+                    f"projects of several .pb files must be the same under the same id; {shown(good)!r} is {other} in "
+                    f"{shown(where)}, and {told} in {shown(name)}; fit the files apart: by='file' (--by file)"
                 )
 
 
