@@ -172,6 +172,15 @@ def test_visits_without_a_purchase_and_repeated_customers_are_told():
     assert not any("nothing was bought" in caution for caution in stated.audit().cautions())
 
 
+def test_what_a_reader_left_out_is_told(tmp_path):
+    path = tmp_path / "bought.csv"
+    sp.write_observations(liked([[2, 3, 1], [2.5, 3.5, 1.5]] * 5, [1, 2, 1, 2.5, 3, 2, 1, 2, 1, 2.2]), path)
+    path.write_text(path.read_text().replace("\n4,tea,2.5,", "\n4,tea,-2.5,"))
+    model = fit_posterior(sp.read_observations(path, skip_bad=True))
+    assert "Left out: 1 of 10 observations, which break a rule." in told(model)
+    assert "(left out: 1 of 10 observations, which break a rule)</bdi>" in page.render(model)
+
+
 def test_what_was_left_out_is_told():
     data = liked([[2, 3, 1], [2.5, 3.5, 1.5]] * 5, [1, 2, 1, 2.5, 3, 2, 1, 2, 1, 2.2])
     bundles = data.bundles.copy()

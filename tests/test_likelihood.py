@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import stochpref as sp
 from stochpref.likelihood import concentration_of
-from stochpref.mass.masses import sum_log_mass
+from stochpref.mass.masses import exact_log_mass, sum_log_mass
 
 
 def market(n_goods: int, kappa: float, n_observations: int, law: str, seed: int) -> tuple[sp.Observations, np.ndarray]:
@@ -116,3 +118,46 @@ def test_concentration_inverts_the_resultant_length() -> None:
     assert concentration_of(5, 0.0) == 0.0
     assert concentration_of(3, 1.0) == 1e4
     assert concentration_of(3, 1 / np.tanh(7.0) - 1 / 7.0) == pytest.approx(7.0, rel=1e-9)
+
+
+def panel(n_customers: int = 30, n_purchases: int = 5) -> tuple[sp.Observations, np.ndarray]:
+    """Return purchases of customers who keep their tastes, and whose each is."""
+    rng = np.random.default_rng(4)
+    tastes = np.repeat(sp.VonMisesFisher([0.6, 0.0, 0.8], 6.0).sample(n_customers, rng=rng), n_purchases, axis=0)
+    menus = sp.MenuLaw("uniform").sample(len(tastes), 3, rng=rng)
+    bundles = sp.choose(tastes, menus.prices, menus.budgets)
+    return sp.Observations(menus.prices, menus.budgets, bundles), np.repeat(np.arange(n_customers), n_purchases)
+
+
+def labelled(data: sp.Observations, customers: Any) -> sp.Observations:
+    return sp.Observations(data.prices, data.budgets, data.bundles, customers=customers)
+
+
+def test_errors_are_clustered_by_customers_who_come_again() -> None:
+    data, whose = panel()
+    alone, each, shared = (
+        sp.fit_maximum_likelihood(one) for one in (data, labelled(data, np.arange(150)), labelled(data, whose))
+    )
+    assert (alone.n_customers, each.n_customers, shared.n_customers) == (None, None, 30)
+    np.testing.assert_array_equal(each.covariance, alone.covariance)
+    np.testing.assert_array_equal(shared.h, alone.h)
+    slopes = exact_log_mass(sp.Regions.of(data), alone.h, gradient=True).gradient
+    assert slopes is not None
+    sums = np.array([slopes[whose == c].sum(axis=0) for c in range(30)])
+    expected = alone.covariance @ (30 / 29 * sums.T @ sums) @ alone.covariance
+    np.testing.assert_allclose(shared.covariance, expected, rtol=1e-9)
+    assert shared.concentration_standard_error > 1.2 * alone.concentration_standard_error
+    assert "errors are clustered by 30 customers, who bought more than once" in str(shared)
+    order = np.random.default_rng(0).permutation(150)
+    turned = sp.fit_maximum_likelihood(labelled(data, whose)[order])
+    np.testing.assert_allclose(turned.covariance, shared.covariance, rtol=1e-6)
+
+
+def test_errors_are_clustered_where_degenerate_rows_are_dropped() -> None:
+    data, whose = panel()
+    bundles = data.bundles.copy()
+    bundles[::7] = [0.1, 0.1, 0.0]
+    broken = sp.Observations(data.prices, data.budgets, bundles, customers=whose)
+    dropped = sp.fit_maximum_likelihood(broken, degenerate="drop")
+    kept = sp.fit_maximum_likelihood(broken[sp.Regions.of(broken).kind != "degenerate"])
+    np.testing.assert_allclose(dropped.covariance, kept.covariance, rtol=1e-9)

@@ -22,6 +22,7 @@ from stochpref.problems import Problem, as_problem
 Array = NDArray[np.float64]
 Record = TypeVar("Record", bound="Rows")
 
+LEFT_OUT: Final = "left out: "  # how a note begins that says how many observations are missing of how many
 _BY_ROW: Final = (
     "prices",
     "budgets",

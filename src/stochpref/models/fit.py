@@ -35,7 +35,7 @@ from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS
 from stochpref.predictive_check import PredictiveCheck, check_purchases
 from stochpref.problems import Problem
 from stochpref.readers.by_name import as_menus
-from stochpref.rows import places_of
+from stochpref.rows import LEFT_OUT, places_of
 from stochpref.scores import consistency
 from stochpref.verdicts import Verdict, Verdicts
 
@@ -281,6 +281,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
             return tuple(map(as_sentence, (*find_extrapolations(self.observations_, menus), *told)))
         left_out = f"{self.n_dropped_:,} of {self.n_observations_:,} observations are degenerate, and left out"
         told = [f"{left_out}: what is said is of the others"] if self.n_dropped_ else []
+        told += [note for note in self.observations_.notes if note.startswith(LEFT_OUT)]
         return tuple(map(as_sentence, (*told, *audit.cautions())))
 
     def _faced(self, menus: Any, budgets: ArrayLike | None) -> Menus:

@@ -22,7 +22,7 @@ from stochpref.readers.drafts import Draft, Wishes
 from stochpref.readers.mapping import Columns, check_columns
 from stochpref.readers.scans import BY_FILE, BadRow, Scan, described_bad, described_row, join_scans, one_group, refuse
 from stochpref.readers.sources import draft_of, sources_of
-from stochpref.rows import assemble, changed
+from stochpref.rows import LEFT_OUT, assemble, changed
 
 
 def read_observations(
@@ -363,7 +363,7 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
 
 def _left_out(draft: Draft, n_kept: int) -> str:
     n_read = len(draft.budgets)
-    return f"left out: {n_read - n_kept:,} of {n_read:,} observations, which break a rule"
+    return f"{LEFT_OUT}{n_read - n_kept:,} of {n_read:,} observations, which break a rule"
 
 
 def _names(draft: Draft, kept: NDArray[np.int64]) -> tuple[str, ...] | None:

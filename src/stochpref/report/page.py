@@ -20,6 +20,7 @@ from stochpref.report.findings import reading_of
 from stochpref.report.pictures import drawn, pictures_of
 from stochpref.report.whatif import as_payload
 from stochpref.report.words import N_ROWS, content_of, safe_json
+from stochpref.rows import LEFT_OUT
 
 if TYPE_CHECKING:
     import jinja2
@@ -95,7 +96,7 @@ def render(model: Fit, title: str | None = None) -> str:
         **content_of(model, account, reading),
         account=account,
         about=model.problem_.about,
-        title=title or f"What {_purchases(model, count)} about {counted(len(names), 'good')}",
+        title=title or f"What {_purchases(model, count)} about {counted(len(names), 'good')}{_left_out(model)}",
         counted=counted,
         customers_differ=model.customers_differ,
         pictures=pictures_of(model, reading),
@@ -127,6 +128,12 @@ def _fingerprint(script: str) -> str:
     A policy beside the escaping: the browser runs these scripts and no other, and loads nothing from anywhere.
     """
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _left_out(model: Fit) -> str:
+    """Return which observations the reader left out, in brackets; "" if none."""
+    told = [note for note in model.observations_.notes if note.startswith(LEFT_OUT)]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _purchases(model: Fit, count: int) -> str:
