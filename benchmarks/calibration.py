@@ -25,6 +25,7 @@ from stochpref.laws import uniform_directions
 
 Array = NDArray[np.float64]
 DrawFn = Callable[[sp.Observations, int], tuple[Array, Array]]
+MenusFn = Callable[[int, int, int, np.random.Generator], sp.MenuLaw | sp.Menus]
 
 N_KEPT = 99  # draws kept of each posterior, so that ranks run from 0 to 99
 BOUNDS = (1.0, 10.0)
@@ -71,13 +72,20 @@ def fit_draws(observations: sp.Observations, seed: int, *, sampler: str = "auto"
     return directions[kept], concentrations[kept]
 
 
-def run_case(case: int, *, n_goods: int, n_observations: int, seed: int, draw_fn: DrawFn) -> Case:
-    """Return the ranks of one data set; menus follow the three laws in turn."""
+def three_laws(case: int, n_observations: int, n_goods: int, rng: np.random.Generator) -> sp.MenuLaw:  # noqa: ARG001
+    """Return the paper's laws of menus in turn."""
+    return sp.MenuLaw(LAWS[case % 3])
+
+
+def run_case(
+    case: int, *, n_goods: int, n_observations: int, seed: int, draw_fn: DrawFn, menus_fn: MenusFn = three_laws
+) -> Case:
+    """Return the ranks of one data set."""
     rng = np.random.default_rng([seed, n_goods, case])
     direction = uniform_directions(1, n_goods, rng=rng)[0]
     kappa = rng.uniform(*BOUNDS)
-    law = sp.MenuLaw(LAWS[case % 3])
-    data = sp.simulate(sp.VonMisesFisher(direction, kappa), law, n_observations, rng=rng)
+    menus = menus_fn(case, n_observations, n_goods, rng)
+    data = sp.simulate(sp.VonMisesFisher(direction, kappa), menus, n_observations, rng=rng)
     directions, concentrations = draw_fn(data, int(rng.integers(2**31)))
     axis = uniform_directions(1, n_goods, rng=rng)[0]
     # Of 99 draws the 5th and the 95th: a further one, such as the truth, lies between them nine times in ten.
@@ -125,11 +133,11 @@ def calibrate(
     draw_fn: DrawFn = fit_draws,
     n_observations: int | None = None,
     jobs: int = 1,
+    menus_fn: MenusFn = three_laws,
 ) -> Calibration:
     """Return the calibration of a sampler over as many data sets."""
-    run = partial(
-        run_case, n_goods=n_goods, n_observations=n_observations or OBSERVATIONS[n_goods], seed=seed, draw_fn=draw_fn
-    )
+    size = n_observations or OBSERVATIONS[n_goods]
+    run = partial(run_case, n_goods=n_goods, n_observations=size, seed=seed, draw_fn=draw_fn, menus_fn=menus_fn)
     if jobs == 1:
         cases = [run(case) for case in range(n_cases)]
     else:

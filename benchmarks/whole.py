@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
+from functools import partial
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import stochpref as sp
+from benchmarks.calibration import Calibration, DrawFn, calibrate, fit_draws
+from stochpref.laws import uniform_directions
+from stochpref.posterior.diagnostics import diagnose
+from stochpref.posterior.prior import Prior
+from stochpref.posterior.samplers.interval_gibbs import IntervalGibbs
 from stochpref.problems import Whole
 from stochpref.problems.interval_regions import IntervalRegions
 
@@ -92,13 +100,104 @@ def compare_intervals(n_cases: int, seed: int = 0) -> None:
     print(f"intervals, n = 2 to 20, caps to 4, some with goods in part, seed {seed}: {wrong} of {total:,} wrong")
 
 
+class Setting(NamedTuple):
+    """What is calibrated: goods, observations, the cap of each good, and how many of the goods are whole."""
+
+    n_goods: int
+    n_observations: int
+    cap: int
+    n_whole: int
+
+
+SETTINGS: Final = {
+    "zero or one": Setting(6, 60, 1, 6),
+    "caps of 3": Setting(4, 60, 3, 4),
+    "mixed": Setting(5, 60, 2, 3),
+}
+
+
+def menus_of(
+    case: int,  # noqa: ARG001
+    n_observations: int,
+    n_goods: int,
+    rng: np.random.Generator,
+    *,
+    setting: Setting,
+) -> sp.Menus:
+    """Return menus of a setting, each with prices and a budget of its own."""
+    goods = tuple(f"good{i + 1}" for i in range(n_goods))
+    problem = Whole(goods[: setting.n_whole]) if setting.n_whole < n_goods else Whole()
+    prices, most = rng.uniform(1.0, 2.0, (n_observations, n_goods)), 0.8 * n_goods * setting.cap
+    return sp.Menus(prices, rng.uniform(1.0, most, n_observations), goods=goods, caps=setting.cap, problem=problem)
+
+
+def calibrate_setting(
+    name: str, n_cases: int, *, draw_fn: DrawFn = fit_draws, jobs: int = 1, seed: int = 0
+) -> Calibration:
+    """Return the calibration of fits to data sets of a setting."""
+    setting = SETTINGS[name]
+    return calibrate(
+        setting.n_goods, n_cases, seed=seed, draw_fn=draw_fn, n_observations=setting.n_observations, jobs=jobs,
+        menus_fn=partial(menus_of, setting=setting),
+    )  # fmt: skip
+
+
+def print_calibration(n_cases: int, jobs: int) -> None:
+    """Print how often 90 % intervals hold the truth, and how far ranks are from uniform."""
+    print(f"coverage of 90 % intervals over {n_cases} data sets a row, and ranks' distance in bands (at most 1)")
+    for name in SETTINGS:
+        started = time.perf_counter()
+        found = calibrate_setting(name, n_cases, jobs=jobs)
+        print(
+            f"  {name:<12} kappa {100 * found.concentration_coverage:5.1f} %  mu {100 * found.direction_coverage:5.1f} %"
+            f"  ranks {found.concentration:.2f} {found.projection:.2f}  {time.perf_counter() - started:.0f} s",
+            flush=True,
+        )
+
+
+def print_speed(n_steps: int = 1000, n_observations: int = 400) -> None:
+    """Print effective draws of the concentration a second of one core, menus of their own."""
+    os.environ["STOCHPREF_NUM_THREADS"] = "1"
+    for n, target in ((10, 100), (20, 50), (30, 7)):
+        rng = np.random.default_rng(n)
+        law = sp.VonMisesFisher(uniform_directions(1, n, rng=rng)[0], 3.0)
+        drawn = sp.MenuLaw("uniform").sample(n_observations, n, rng=rng)
+        seen = sp.simulate(law, sp.Menus(drawn.prices, drawn.budgets, problem="whole"), n_observations, rng=rng)
+        sampler = IntervalGibbs(IntervalRegions.of(seen, np.ones(n, np.bool_)), Prior(0.0, 20.0 * n), 1)
+        state, kappa = sampler.init(1), np.empty(n_steps)
+        for k in range(200):
+            state, _ = sampler.step(state, k)
+        started = time.process_time()
+        for k in range(n_steps):
+            state, _ = sampler.step(state, 200 + k)
+            kappa[k] = state.concentration[0]
+        seconds = time.process_time() - started
+        effective = float(diagnose({"concentration": kappa[None]}).ess_bulk[0])
+        print(
+            f"  n = {n}, T = {n_observations}: {1e6 * seconds / n_steps / n_observations:5.1f} us an observation and "
+            f"sweep, {effective / n_steps:.3f} effective draws a sweep, {effective / seconds:.0f} a second (target: "
+            f"at least {target})",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks whole", description=__doc__)
     parser.add_argument("--instances", type=int, default=2000)
     parser.add_argument("--intervals", type=int, default=100_000)
+    parser.add_argument("--sets", type=int, default=200, help="data sets of each setting that is calibrated")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--parts", default="choices,intervals,speed,calibration")
     options = parser.parse_args()
-    compare_with_programmes(options.instances)
-    compare_intervals(options.intervals)
+    parts = options.parts.split(",")
+    if "choices" in parts:
+        compare_with_programmes(options.instances)
+    if "intervals" in parts:
+        compare_intervals(options.intervals)
+    if "speed" in parts:
+        print_speed()
+    if "calibration" in parts:
+        print_calibration(options.sets, options.jobs)
 
 
 if __name__ == "__main__":

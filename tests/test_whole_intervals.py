@@ -85,7 +85,7 @@ def test_bundles_that_no_utility_explains_are_degenerate() -> None:
     parts = sp.Observations(
         [[1.0, 1.0, 1.0]] * 2, [2.0] * 2, [[1.0, 0.5, 0.5], [1.0, 0.5, 0.0]], problem=Whole(["good1"])
     )
-    assert sp.Regions.of(parts).is_degenerate.tolist() == [True, True]
+    assert parts.problem.explained(parts).is_degenerate.tolist() == [True, True]
 
 
 def test_goods_out_of_reach_say_nothing() -> None:

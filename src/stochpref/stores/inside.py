@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from stochpref.errors import InvalidArgument
 from stochpref.problems.interval_regions import IntervalRegions
 from stochpref.stores.protocol import Store, Task
 
@@ -20,6 +21,9 @@ class Inside(Store):
         self.intervals, self.nonempty = intervals, nonempty
         self.n_goods, self.sizes = intervals.n_goods, (len(intervals),)
 
-    def compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:
-        """Yield function(regions, *arguments) for every task."""
-        return (function(self.intervals, *task.arguments) for task in tasks)
+    def compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:  # noqa: ARG002
+        """Refuse: what is computed of regions is made of their masses."""
+        raise InvalidArgument(
+            "sums over observations cannot handle problem 'whole', whose bundles have probabilities without a formula; "
+            "fit HeterogeneousUtility, which draws utilities in their regions"
+        )
