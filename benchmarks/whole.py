@@ -149,8 +149,8 @@ def print_calibration(n_cases: int, jobs: int) -> None:
         started = time.perf_counter()
         found = calibrate_setting(name, n_cases, jobs=jobs)
         print(
-            f"  {name:<12} kappa {100 * found.concentration_coverage:5.1f} %  mu {100 * found.direction_coverage:5.1f} %"
-            f"  ranks {found.concentration:.2f} {found.projection:.2f}  {time.perf_counter() - started:.0f} s",
+            f"  {name:<12} kappa {100 * found.concentration_coverage:5.1f} %  mu "
+            f"{100 * found.direction_coverage:5.1f} %  ranks {found.concentration:.2f} {found.projection:.2f}  {time.perf_counter() - started:.0f} s",
             flush=True,
         )
 
