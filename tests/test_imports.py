@@ -39,6 +39,7 @@ ORDER = [
     "probability",
     "likelihood",
     "posterior",
+    "segments",
     "consensus",
     "scores",
     "market",
