@@ -143,7 +143,7 @@ def test_log_mass_of_a_mixture_is_that_of_its_laws() -> None:
     each = [np.log(w) + sp.log_mass(regions, one) for w, one in zip(law.weights, law.segments, strict=True)]
     np.testing.assert_allclose(sp.log_mass(regions, law), logsumexp(each, axis=0), atol=1e-12)
     assert np.all(sp.log_mass(regions, law, full=True).error < 1e-8)
-    sampled = sp.log_mass(regions, law, method="monte_carlo", rng=np.random.default_rng(0))
+    sampled = sp.log_mass(regions, law, method="monte_carlo", n_draws=500, rng=np.random.default_rng(0))
     np.testing.assert_allclose(sampled, sp.log_mass(regions, law), atol=0.5)
     with pytest.raises(sp.InvalidArgument, match="gradient is of one law"):
         sp.log_mass(regions, law, gradient=True)
@@ -263,7 +263,7 @@ def test_one_crowd_is_one_segment() -> None:
     model = sp.SegmentedUtility(random_state=0, n_draws=40, n_effective=0).fit(data)
     assert model.n_segments_ == 1
     assert model.law is model.segments_[0]
-    other = sp.HeterogeneousUtility(random_state=0).fit(data)
+    other = sp.HeterogeneousUtility(random_state=0, n_effective=100).fit(data)
     fresh = sp.simulate(mixture_law(weights=(1.0,)), sp.MenuLaw("uniform"), 300, rng=np.random.default_rng(9))
     assert abs(model.score(fresh) - other.score(fresh)) < 0.01
     assert model.best_utility @ other.best_utility > 0.999
