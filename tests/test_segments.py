@@ -24,7 +24,8 @@ from stochpref.segments import search
 from stochpref.segments.climbing import climb_by_em, climb_to_top, em_step
 from stochpref.segments.objective import Mixture, Objective
 from stochpref.segments.posterior import draws_around, gaussian_near
-from stochpref.segments.predictive import units_of
+from stochpref.segments.predictive import log_of_mixture, units_of
+from stochpref.stores.conditioned import Conditioned
 from stochpref.stores.memory import Memory
 from stochpref.stores.protocol import Store, Task
 
@@ -118,6 +119,58 @@ def test_gradient_and_information_are_differences(data: Callable[[], sp.Observat
     np.testing.assert_allclose(objective.information(mixture, at.sums), bends, rtol=1e-4, atol=2e-3)
 
 
+def seen(kind: str) -> sp.Observations:
+    """Return purchases whose likelihood is more than masses of regions."""
+    rng = np.random.default_rng(6)
+    menus = sp.MenuLaw("uniform").sample(120, 3, rng=rng)
+    if kind == "nonempty":
+        data = sp.simulate(mixture_law(3), menus, 120, rng=rng)
+        data = data[np.flatnonzero(data.bundles.sum(axis=1) > 0)]
+        return sp.Observations(data.prices, data.budgets, data.bundles, nonempty=True)
+    problem = {
+        "open": sp.problems.Open(1.5), "value": sp.problems.OneOf(), "unit": sp.problems.OneOf(reading="unit"),
+    }[kind]  # fmt: skip
+    law = mixture_law(4 if kind == "open" else 3, kappa=5.0)
+    faced = sp.Menus(menus.prices, goods=menus.goods, problem=problem)
+    return sp.simulate(law, faced, 120, rng=rng)
+
+
+@pytest.mark.parametrize("kind", ["open", "value", "unit", "nonempty"])
+@pytest.mark.parametrize("with_customers", [False, True])
+def test_sums_of_what_was_recorded(kind: str, with_customers: bool) -> None:
+    data = seen(kind)
+    store = Conditioned(data.problem.recorded(data))
+    unit = np.random.default_rng(2).permutation(len(data)) // 3 if with_customers else None
+    objective = Objective(store, unit, 1e-12)
+    rng, k = np.random.default_rng(1), 2
+    mixture = Mixture(np.log([0.7, 0.3]), 2.0 * rng.standard_normal((k, store.n_goods)))
+    at, centre = objective.at(mixture, derivatives=2), mixture.coordinates
+    ends = [
+        [objective.at(Mixture.at(centre + step, k), 0).value for step in (1e-4 * unit_step, -1e-4 * unit_step)]
+        for unit_step in np.eye(len(centre))
+    ]
+    np.testing.assert_allclose(at.gradient, [(up - down) / 2e-4 for up, down in ends], rtol=1e-5, atol=1e-4)
+    bend = [-(up + down - 2 * at.value) / 1e-8 for up, down in ends]
+    np.testing.assert_allclose(np.diag(objective.information(mixture, at.sums)), bend, rtol=0.02, atol=0.1)
+    values = climb_by_em(objective, mixture, 15).values
+    assert len(values) > 5
+    assert np.all(np.diff(values) >= 0)
+    plain = objective.at(em_step(objective, mixture, at.sums))
+    assert plain.value > at.value
+    # One law is the likelihood of one law.
+    alone = Mixture(np.zeros(1), mixture.h[:1])
+    assert objective.at(alone).sums.value == pytest.approx(store.sums(mixture.h[0]).value)
+    if not with_customers:
+        each = np.exp(
+            [
+                log_of_mixture(data.problem.recorded(data), Mixture(np.zeros(1), h[None]))
+                for h in store.lifted(mixture.h)
+            ]
+        )
+        if kind in ("unit",):  # nothing is conditioned on
+            assert at.sums.value == pytest.approx(np.log([0.7, 0.3] @ each).sum())
+
+
 @pytest.mark.parametrize("with_customers", [False, True])
 def test_parts_make_the_same_sums(with_customers: bool) -> None:
     regions = Regions.of(votes())
@@ -194,7 +247,7 @@ def test_steps_never_fall(data: Callable[[], sp.Observations], k: int) -> None:
         assert len(values) > 10
         assert np.all(np.diff(values) >= 0)
         at = objective.at(start)
-        plain = objective.at(em_step(start, at.sums, objective.spread))
+        plain = objective.at(em_step(objective, start, at.sums))
         assert plain.value >= at.value  # unlengthened, whatever the start
 
 

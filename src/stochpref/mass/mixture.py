@@ -7,22 +7,30 @@ of a unit's log-masses under law k and π the weights, its log-likelihood is log
 r_ck ∝ π_k exp L_ck are the probabilities of the segments given what was bought, and the gradient in h_k is
 Σ_c r_ck ∇L_ck. Minus the Hessian follows from Louis' identity: what all utilities' segments would tell, less what not
 knowing the segments takes away.
+
+Where only some purchases are recorded, the likelihood is divided by that of what was conditioned on, a mixture too:
+log Σ_k π_k exp L_ck − log Σ_k π_k exp E_ck. Weights are then those of all customers, seen or not, and counts hold the
+expected unseen ones, so that a step of expectation–maximisation is the same (`recorded_sums`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from stochpref.chances import Chance, Recorded
+from stochpref.mass.conditional import log_chance
 from stochpref.mass.masses import exact_log_mass, sum_by_law
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+_DIFFERENCE: Final = 1e-3  # log-masses vary over h, and over logarithms of weights, on scales of 1 or more
 
 
 class LawMasses(NamedTuple):
@@ -70,6 +78,20 @@ def masses_by_law(regions: Regions, laws: Array, *, gradient: bool, tolerance: f
     found = exact_log_mass(_repeated(distinct, k), laws, _laws_of(k, m), gradient=gradient, tolerance=tolerance)
     slopes = np.empty((k, m, 0)) if found.gradient is None else found.gradient.reshape(k, m, -1)
     return LawMasses(found.log_mass.reshape(k, m), slopes, counts, place, distinct)
+
+
+def chances_by_law(chance: Chance, laws: Array, *, gradient: bool, tolerance: float) -> LawMasses:
+    """Return logarithms of chances under each law."""
+    if chance.is_single:
+        found = masses_by_law(chance.parts[0].regions, laws, gradient=gradient, tolerance=tolerance)
+        place = found.place[chance.parts[0].row]
+        counts = np.bincount(place, minlength=len(found.counts)).astype(np.float64)
+        return found._replace(place=place, counts=counts)
+    each = [log_chance(chance, h, gradient=gradient, tolerance=tolerance) for h in laws]
+    slopes = np.stack([np.empty((len(chance), 0)) if one.gradient is None else one.gradient for one in each])
+    first = chance.parts[0]
+    counts, place = np.ones(len(chance)), np.arange(len(chance))
+    return LawMasses(np.stack([one.log_mass for one in each]), slopes, counts, place, first.regions[first.row])
 
 
 def join_law_masses(parts: Sequence[LawMasses]) -> LawMasses:
@@ -186,3 +208,50 @@ def mixture_sums(
     """Return the sums over regions in memory; parameters as in `sums_over_units`."""
     found = masses_by_law(regions, laws, gradient=derivatives > 0, tolerance=tolerance)
     return sums_over_units(found, log_weights, unit, laws, derivatives, tolerance)
+
+
+def recorded_sums(
+    recorded: Recorded, log_weights: Array, laws: Array, unit: Indices | None, derivatives: int, tolerance: float
+) -> MixtureSums:
+    """Return the sums over what was recorded; parameters as in `sums_over_units`. The information is by differences."""
+    bought = chances_by_law(recorded.chance, laws, gradient=derivatives > 0, tolerance=tolerance)
+    sums = sums_over_units(bought, log_weights, unit, laws, min(derivatives, 1), tolerance)
+    if recorded.event is not None:
+        event = chances_by_law(recorded.event, laws, gradient=derivatives > 0, tolerance=tolerance)
+        sums = _given(sums, event, log_weights, unit, laws, min(derivatives, 1), tolerance)
+    if derivatives < 2:
+        return sums
+    return sums._replace(information=_differences(recorded, log_weights, laws, unit, tolerance))
+
+
+def _given(
+    bought: MixtureSums, found: LawMasses, log_weights: Array, unit: Indices | None, laws: Array, derivatives: int,
+    tolerance: float,
+) -> MixtureSums:  # fmt: skip
+    """Return sums less those of what was conditioned on, with the expected unseen units and rows in the counts."""
+    event = sums_over_units(found, log_weights, unit, laws, derivatives, tolerance)
+    masses, often = unit_masses(found, unit)
+    total, share = responsibilities(masses, log_weights)
+    # For each unit that is seen 1/P(event) are drawn, of which the seen one is not unseen.
+    unseen = often * (np.exp(log_weights)[:, None] * np.exp(-total) - share)
+    sizes = np.ones(len(total)) if unit is None else np.bincount(unit).astype(np.float64)
+    gradient = bought.gradient - event.gradient if derivatives else bought.gradient
+    return MixtureSums(
+        bought.value - event.value, bought.units + unseen.sum(axis=1), bought.rows + unseen @ sizes, gradient,
+        bought.information,
+    )  # fmt: skip
+
+
+def _differences(recorded: Recorded, log_weights: Array, laws: Array, unit: Indices | None, tolerance: float) -> Array:
+    """Return minus the Hessian by central differences of gradients."""
+    k, n = laws.shape
+
+    def slope(step: Array) -> Array:
+        weights = log_weights + step[:k]
+        weights = weights - logsumexp(weights)
+        sums = recorded_sums(recorded, weights, laws + step[k:].reshape(k, n), unit, 1, tolerance)
+        return np.concatenate([sums.units - sums.units.sum() * np.exp(weights), sums.gradient.ravel()])
+
+    steps = _DIFFERENCE * np.eye(k + k * n)
+    matrix = np.array([slope(-step) - slope(step) for step in steps]) / (2 * _DIFFERENCE)
+    return 0.5 * (matrix + matrix.T)

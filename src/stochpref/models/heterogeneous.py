@@ -34,7 +34,7 @@ from stochpref.posterior.chains import Plan
 from stochpref.posterior.choosing import choose_sampler
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities
 from stochpref.posterior.diagnostics import Diagnostics
-from stochpref.posterior.predictive import add_log_likelihood, law_log_mass, log_predictive
+from stochpref.posterior.predictive import add_log_likelihood, log_predictive
 from stochpref.posterior.prior import Prior, PriorFn
 from stochpref.posterior.results import (
     MAX_LIKELIHOOD_DRAWS,

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
+from stochpref.audit import refuse_baskets
 from stochpref.bessel import mean_resultant_length
 from stochpref.checks import is_count
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.kinds import DEGENERATE
 from stochpref.laws import MixtureLaw, VonMisesFisher
+from stochpref.likelihood import learn_setting
 from stochpref.market import N_CROWDS, SegmentMarket, customers_for, make_crowds
 from stochpref.models.account import Account
 from stochpref.models.drawn import draw_posterior
@@ -43,15 +45,16 @@ from stochpref.posterior.results import (
 )
 from stochpref.posterior.summary import make_rows
 from stochpref.readers.folders import StoredObservations, as_observations
-from stochpref.regions import Regions
+from stochpref.rows import places_of
 from stochpref.segments.objective import Mixture, Objective
 from stochpref.segments.posterior import draws_around
-from stochpref.segments.predictive import log_mass_of_draw, log_predictive, membership, mixture_log_mass, units_of
+from stochpref.segments.predictive import log_of_draw, log_of_mixture, log_predictive, membership, units_of
 from stochpref.segments.search import Solution, find_path
 from stochpref.segments.summary import PathRow, SegmentedSummary, SegmentRow, judge_draws, judge_segments
 from stochpref.stores.opening import open_store
 from stochpref.stores.packing import Origin
 from stochpref.stores.protocol import Store
+from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
@@ -85,7 +88,8 @@ class SegmentedUtility(Fit):
     posterior_ : xarray DataTree with draws of "weight", "mean_direction" and "concentration" of the segments.
     sampler_, reason_ : where the draws come from, "importance" or "curvature", and why.
     status_, is_converged_, is_identified_, diagnostics_ : as of `HeterogeneousUtility`.
-    goods_, observations_, n_dropped_, seconds_, seed_, command_ : as of `HeterogeneousUtility`.
+    goods_, coordinates_, problem_, observations_, n_dropped_, seconds_, seed_, command_ : as of `HeterogeneousUtility`;
+        the scale of money that an open budget leaves open is that of a single law.
 
     Notes
     -----
@@ -94,6 +98,7 @@ class SegmentedUtility(Fit):
     """
 
     name: ClassVar[str] = "segmented"
+    remedy = "customers may differ in what the model does not know: fit groups of them apart (fit_groups)"
 
     def __init__(
         self,
@@ -135,24 +140,32 @@ class SegmentedUtility(Fit):
         plan = Plan.checked(
             self.n_chains, self.n_draws, self.n_effective, self.max_draws, self.max_seconds, checkpoint=None
         )
-        if source.n_goods < 2:
+        if len(source.problem.coordinates(source.goods)) < 2:
             raise InvalidArgument(
                 f"observations must be of two goods or more, for what is wanted is told by comparison; received one, "
                 f"{source.goods[0]!r}; add what else was on offer, with its price, bought or not"
             )
         rng, self.seed_ = generator(self.random_state)
         key, started = int(rng.integers(2**63)), time.monotonic()
+        if isinstance(source, Observations):
+            source = source.under(learn_setting(source, degenerate=self.degenerate))
+        self.problem_ = source.problem
         with ExitStack() as stack:
             report = stack.enter_context(progress(self.verbose and isinstance(source, StoredObservations), "data"))
             store, origin = stack.enter_context(
                 open_store(source, engine=self.engine, degenerate=self.degenerate, seed=key, report=report)
             )
+            refuse_baskets(origin.kept)
             self._take(origin)
             objective = Objective(store, self._units(store))
             with reporting(self.verbose, "segments") as tell:
                 self._path = find_path(objective, self._most(store), key, is_auto=self._is_auto, tell=tell)
             choice = draws_around(objective, self._chosen.mixture, key, plan)
             drawn = draw_posterior(choice, plan, {}, verbose=self.verbose)
+            drawn.draws.parameters["mean_direction"] = store.lifted(drawn.draws.parameters["mean_direction"])
+            self._path = [
+                one._replace(mixture=one.mixture._replace(h=store.lifted(one.mixture.h))) for one in self._path
+            ]
             self.n_customers_ = None if objective.unit is None else objective.n_units
         self.sampler_, self.reason_, self.status_, _ = drawn.how
         self.seconds_ = time.monotonic() - started
@@ -200,7 +213,7 @@ class SegmentedUtility(Fit):
         unit = units_of(data.customers) if self.by_customer and not store.is_large else None
         if unit is None or self.n_dropped_ == 0:
             return unit
-        used = unit[Regions.of(data).kind_code != DEGENERATE]
+        used = unit[data.problem.recorded(data).regions.kind_code != DEGENERATE]
         return np.unique(used, return_inverse=True)[1].astype(np.intp)
 
     @property
@@ -223,32 +236,33 @@ class SegmentedUtility(Fit):
         numbers = [str(k + 1) for k in range(self.n_segments_)]
         labels = {
             "weight": numbers, "concentration": numbers,
-            "mean_direction": [f"{good} ({number})" for number in numbers for good in self.goods_],
+            "mean_direction": [f"{name} ({number})" for number in numbers for name in self.coordinates_],
         }  # fmt: skip
         drawn = parameters_of(self.posterior_)
         parameters = {name: drawn[name] for name in MixtureLaw.axes}  # and none that a user may have added
         self.diagnostics_ = found.labelled(labels)
         self._averages, self._membership = _average_directions(parameters), cast(Array | None, None)
         rows = make_rows(parameters, found, labels | {"concentration": ["concentration"] * self.n_segments_})
-        n = len(self.goods_)
+        n = len(self.coordinates_)
         self._rows = tuple(
             SegmentRow(rows["weight"][k], rows["concentration"][k], tuple(
-                row._replace(name=good)
-                for row, good in zip(rows["mean_direction"][k * n : (k + 1) * n], self.goods_, strict=True)
+                row._replace(name=name)
+                for row, name in zip(rows["mean_direction"][k * n : (k + 1) * n], self.coordinates_, strict=True)
             ))
             for k in range(self.n_segments_)
         )  # fmt: skip
-        self.is_converged_, self._convergence = judge_draws(
-            found, self.n_effective, self.status_, self.sampler_, self.reason_
-        )
+        self._convergence = judge_draws(found, self.n_effective, self.status_, self.sampler_, self.reason_)
         directions = parameters["mean_direction"].reshape(-1, self.n_segments_, n)
-        self.is_identified_, self._identification = judge_segments(self._rows, directions, self._chosen.n_rivals)
+        self._identification = judge_segments(self._rows, directions, self._chosen.n_rivals)
+        self.is_converged_ = self._convergence.status == "good"
+        self.is_identified_ = self._identification.status == "good"
+        self.check_ = None
 
     def _warn(self) -> None:
         if not self.is_converged_:
-            warnings.warn(self._convergence, NotConverged, stacklevel=3)
+            warnings.warn(self._convergence.text, NotConverged, stacklevel=3)
         if not self.is_identified_:
-            warnings.warn("; ".join(self._identification), NotIdentified, stacklevel=3)
+            warnings.warn(self._identification.verdict.text, NotIdentified, stacklevel=3)
 
     @property
     def membership_(self) -> Array:
@@ -272,7 +286,8 @@ class SegmentedUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The posterior of that direction, with 90 % intervals."""
-        return Wanted(self._averages.mean(axis=0), np.quantile(self._averages, (0.05, 0.95), axis=0).T)
+        own = self._averages[:, places_of(self.goods_, self.coordinates_)]
+        return Wanted(own.mean(axis=0), np.quantile(own, (0.05, 0.95), axis=0).T)
 
     @property
     def is_settled(self) -> bool:
@@ -303,9 +318,9 @@ class SegmentedUtility(Fit):
 
         All purchases of a customer count together if `by_customer` is True and customers repeat.
         """
-        data = observations.over(self.goods_) if observations is not self.observations_ else observations
+        data = observations if observations is self.observations_ else self._own(observations)
         unit = units_of(data.customers) if self.by_customer else None
-        return membership(Regions.of(data), self._chosen.mixture, unit)
+        return membership(data.problem.recorded(data), self._chosen.mixture, unit)
 
     def market(
         self, n_customers: int | None = None, n_draws: int = MAX_LIKELIHOOD_DRAWS, n_menus: int = 1
@@ -318,18 +333,20 @@ class SegmentedUtility(Fit):
             n_customers = customers_for(len(weight), n_menus)
         rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 1])
         crowd = make_crowds(self.best_utility, n_customers, N_CROWDS, rng=rng, has_segments=True)
-        return SegmentMarket(self.goods_, weight, directions, kappa, crowd, N_CROWDS)
+        return SegmentMarket(self.coordinates_, weight, directions, kappa, crowd, N_CROWDS)
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) the log posterior predictive probability of each observation; -inf for degenerate ones.
 
         Each is that of a customer about whom nothing else is known.
         """
-        regions = Regions.of(self._own(observations))
+        own = self._own(observations)
         drawn, _ = thinned(self.posterior_, self._n_scored)
         laws = drawn["concentration"][..., None] * drawn["mean_direction"]
         weights = np.log(drawn["weight"])
-        return log_predictive(regions, [Mixture(weights[at], laws[at]) for at in np.ndindex(*weights.shape[:2])])
+        return log_predictive(
+            own.problem.recorded(own), [Mixture(weights[at], laws[at]) for at in np.ndindex(*weights.shape[:2])]
+        )
 
     @property
     def _n_scored(self) -> int:
@@ -338,8 +355,9 @@ class SegmentedUtility(Fit):
 
     def score_path(self, observations: Observations) -> dict[int, float]:
         """Return the mean log-probability of observations, held out say, at the maximum for each number of segments."""
-        regions = Regions.of(self._own(observations))
-        return {one.n_asked: float(np.mean(mixture_log_mass(regions, one.mixture))) for one in self._path}
+        own = self._own(observations)
+        recorded = own.problem.recorded(own)
+        return {one.n_asked: float(np.mean(log_of_mixture(recorded, one.mixture))) for one in self._path}
 
     def loo(self) -> Any:
         """Return arviz's leave-one-out estimate of the log predictive score, as `HeterogeneousUtility.loo`."""
@@ -347,7 +365,8 @@ class SegmentedUtility(Fit):
         from arviz_stats import loo  # noqa: PLC0415
 
         if "log_likelihood" not in self.posterior_.children:
-            add_log_likelihood(self.posterior_, Regions.of(self.observations_), log_mass_of_draw, self._n_scored)
+            recorded = self.problem_.recorded(self.observations_)
+            add_log_likelihood(self.posterior_, recorded, log_of_draw, self._n_scored)
         return loo(self.posterior_, var_name="bundles", pointwise=True)
 
     def leave_one_out(self) -> Array | None:
@@ -356,6 +375,10 @@ class SegmentedUtility(Fit):
             return None
         return np.asarray(self.loo().elpd_i.values, np.float64).ravel()
 
+    def judge(self) -> tuple[Verdict, Verdict]:
+        """Return the verdicts on draws and data."""
+        return self._convergence, self._identification.verdict
+
     def account(self) -> Account:
         """Return what the fit says of itself, for people."""
         return account_of(self.summary(), self.goods_, self.market(n_draws=200, n_customers=512), self.observations_)
@@ -363,7 +386,7 @@ class SegmentedUtility(Fit):
     def summary(self) -> SegmentedSummary:
         """Return what was learned and how far to trust it, printable."""
         check_is_fitted(self)
-        weights = group(self.posterior_, "posterior")["weight"]
+        weights, verdicts = group(self.posterior_, "posterior")["weight"], self.verdicts()
         return SegmentedSummary(
             n_observations=self.n_observations_,
             n_goods=len(self.goods_),
@@ -378,8 +401,10 @@ class SegmentedUtility(Fit):
             n_draws=weights.sizes["draw"],
             is_converged=self.is_converged_,
             is_identified=self.is_identified_,
-            verdict=(self._convergence, *self._identification),
+            verdict=(self._convergence.text, *self._identification.lines, verdicts.fits.text),
+            verdicts=verdicts,
             pareto_k=self.diagnostics_.pareto_k,
+            cautions=self.cautions(),
         )
 
     def _learned(self) -> tuple[dict[str, Any], xr.DataTree]:
@@ -401,11 +426,12 @@ class SegmentedUtility(Fit):
         model, learned = restore_model(cls, saved, {}), saved.learned
         model.posterior_ = saved.tree
         kept = model.observations_ = observations_of(saved.tree)
-        model.goods_, n = kept.goods, model.n_features_in_
+        model.goods_, model.problem_ = kept.goods, kept.problem
+        n = len(model.coordinates_)
         records = learned.part("path")
         model._path = [solution_of(records.part(str(k)), n) for k in range(len(records.found))]
         named = tuple(str(name) for name in group(saved.tree, "posterior")["good"].values)
-        if not model._path or not (named == kept.goods and len(named) == n):
+        if not model._path or not (named == model.coordinates_ and kept.n_goods == model.n_features_in_):
             raise UnreadableData(
                 f"{learned.where}: goods of draws, data and header must be the same; save the fit again"
             )

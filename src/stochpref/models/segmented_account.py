@@ -13,11 +13,12 @@ from stochpref import plots
 from stochpref.demand import expected_demand, typical_menu
 from stochpref.errors import counted
 from stochpref.market import SegmentMarket
-from stochpref.models.account import Account, Part, Sketch, Table, Verdict, as_sentence, shorten, shown_number
+from stochpref.models.account import Account, Part, Sketch, Table, as_sentence, shorten, shown_number
 from stochpref.observations import Observations
 from stochpref.posterior.summary import Row
 from stochpref.segments.posterior import CURVATURE
 from stochpref.segments.summary import SegmentedSummary, SegmentRow, most_wanted
+from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
@@ -31,12 +32,13 @@ def account_of(
     """Return the account of a mixture; its market says what each segment would buy."""
     k = len(summary.segments)
     kind = f"Customers of {counted(k, 'segment')}"
+    converged, identified = summary.verdicts.converged.status, summary.verdicts.identified.status
     headline = f"{kind}: the fit can be trusted." if k > 1 else "One segment: nothing speaks for several."
-    if not summary.is_identified:
+    if identified != "good":
         headline = f"{kind}: the data leave something open."
-    if not summary.is_converged:
+    if converged == "bad":
         headline = "Not yet: there are too few draws for intervals."
-    unfit = headline if not summary.is_converged else f"{kind}, and yet the model does not buy as customers did."
+    unfit = headline if converged == "bad" else f"{kind}, and yet the model does not buy as customers did."
     return Account(
         kind=kind,
         headline=headline,
@@ -59,22 +61,27 @@ def account_of(
 
 
 def _verdicts(summary: SegmentedSummary) -> tuple[Verdict, ...]:
-    draws = Verdict("bad", "There are too few draws for intervals: Trust, below, says why and what to do.")
-    if summary.is_converged:
-        draws = Verdict("good", "There are enough draws for intervals.")
-        if summary.sampler == CURVATURE:
-            draws = Verdict("note", "Intervals are approximate: Trust, below, says why.")
+    """Return whether draws and data are enough, without figures; those are in the account of trust."""
+    status = summary.verdicts.converged.status
+    words = {
+        "good": "There are enough draws for intervals.",
+        "nearly": "There are nearly enough draws for intervals: Trust, below, says how far to rely on them.",
+        "bad": "There are too few draws for intervals: Trust, below, says why and what to do.",
+    }
+    draws = Verdict(status, words[status])
+    if summary.sampler == CURVATURE:
+        draws = Verdict("note", "Intervals are approximate: Trust, below, says why.")
     return draws, *_identification(summary)
 
 
 def _identification(summary: SegmentedSummary) -> tuple[Verdict, ...]:
-    status = "good" if summary.is_identified else "bad"
-    plain = (line.removeprefix("not identified: ").removeprefix("identified: ") for line in summary.verdict[1:])
+    status = summary.verdicts.identified.status
+    plain = (line.removeprefix("not identified: ").removeprefix("identified: ") for line in summary.verdict[1:-1])
     return tuple(Verdict(status, as_sentence(line)) for line in plain)
 
 
 def _trust_verdicts(summary: SegmentedSummary) -> tuple[Verdict, ...]:
-    status = ("note" if summary.sampler == CURVATURE else "good") if summary.is_converged else "bad"
+    status = "note" if summary.sampler == CURVATURE else summary.verdicts.converged.status
     return Verdict(status, as_sentence(summary.verdict[0])), *_identification(summary)
 
 

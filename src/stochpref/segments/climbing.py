@@ -6,8 +6,8 @@ The M-step is closed but for one number a segment: the new h_k points along the 
 observations, and its length solves A(κ) + κ/(N_k τ²) = |mean|. Steps are lengthened by 1.6, which halves their number;
 where the longer one falls the plain one is taken, which never does.
 
-Newton's steps are taken in a trust region; with more than 200 parameters the information costs more than it saves, and
-L-BFGS takes their place.
+Newton's steps are taken in a trust region; with more than 200 parameters, or where something was conditioned on, the
+information costs more than it saves, and L-BFGS takes their place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax
 
 from stochpref.bessel import mean_resultant_length
-from stochpref.mass.masses import vmf_mean
 from stochpref.mass.mixture import MixtureSums
 from stochpref.segments.objective import Mixture, Objective, Value
 
@@ -60,19 +59,19 @@ def solve_concentration(n_goods: int, length: float, n_rows: float, spread: floa
     return float(brentq(excess, 0.0, MAX_CONCENTRATION, xtol=1e-12, rtol=1e-12))
 
 
-def natural_of(mean: Array, n_rows: float, spread: float) -> Array:
+def natural_of(objective: Objective, mean: Array, n_rows: float) -> Array:
     """Return h of the law whose mean utility is as near (n,) as the prior lets it be."""
     length = float(np.linalg.norm(mean))
     if not length > 0:
         return np.zeros_like(mean)
-    return mean * (solve_concentration(len(mean), length, n_rows, spread) / length)
+    return mean * (solve_concentration(objective.n_coordinates, length, n_rows, objective.spread) / length)
 
 
-def em_step(mixture: Mixture, sums: MixtureSums, spread: float) -> Mixture:
+def em_step(objective: Objective, mixture: Mixture, sums: MixtureSums) -> Mixture:
     """Return the mixture that expectation–maximisation makes of another, given its sums."""
     held = np.maximum(sums.rows, 1e-300)[:, None]
-    means = np.where(sums.rows[:, None] > 0, vmf_mean(mixture.h) + sums.gradient / held, 0.0)
-    laws = [natural_of(mean, count, spread) for mean, count in zip(means, sums.rows, strict=True)]
+    means = np.where(sums.rows[:, None] > 0, objective.means(mixture.h) + sums.gradient / held, 0.0)
+    laws = [natural_of(objective, mean, count) for mean, count in zip(means, sums.rows, strict=True)]
     weights = sums.units + 1.0
     return Mixture(np.log(weights / weights.sum()), np.array(laws))
 
@@ -82,7 +81,7 @@ def climb_by_em(objective: Objective, start: Mixture, n_steps: int, enough: floa
     current, at = start, objective.at(start)
     values = [at.value]
     for _ in range(n_steps):
-        plain = em_step(current, at.sums, objective.spread)
+        plain = em_step(objective, current, at.sums)
         step = [_RELAXATION * (new - old) for new, old in zip(plain, current, strict=True)]
         longer = Mixture(log_softmax(current.log_weights + step[0]), current.h + step[1])
         there, new = longer, objective.at(longer)
@@ -101,7 +100,7 @@ def climb_by_em(objective: Objective, start: Mixture, n_steps: int, enough: floa
 def climb_to_top(objective: Objective, start: Mixture) -> Climbed:
     """Return the maximum near a start."""
     k, scale = len(start.h), len(objective.store)
-    by_newton = len(start.coordinates) <= _NEWTON_PARAMETERS
+    by_newton = len(start.coordinates) <= _NEWTON_PARAMETERS and not objective.store.is_conditioned
 
     @lru_cache(maxsize=2)  # value, gradient and information come from one pass, and are asked for one by one
     def known(point: bytes) -> tuple[Mixture, Value]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from stochpref.bessel import mean_resultant_length
 from stochpref.mass.mixture import MixtureSums
 from stochpref.stores.protocol import Store
 
@@ -75,6 +76,16 @@ class Objective:
         return SPREAD_PER_GOOD * self.store.n_goods
 
     @property
+    def n_coordinates(self) -> int:
+        """How many numbers a utility has: as many as h, or more."""
+        return self.store.n_goods if self.store.span is None else len(self.store.span)
+
+    def means(self, laws: Array) -> Array:
+        """Return the mean utilities A(κ)μ of laws (K, n)."""
+        kappa = np.linalg.norm(laws, axis=-1, keepdims=True)
+        return laws * (mean_resultant_length(self.n_coordinates, kappa) / np.maximum(kappa, 1e-150))
+
+    @property
     def n_units(self) -> int:
         """How many units there are: each belongs to one segment as a whole."""
         return len(self.store) if self.unit is None else int(self.unit.max()) + 1
@@ -89,7 +100,7 @@ class Objective:
             return Value(sums.value + penalty, np.empty(0), sums)
         k, weights = len(mixture.h), np.exp(mixture.log_weights)
         # In log-ratios: the units a segment has less those it should have, and one more each by the prior.
-        of_weights = (sums.units + 1.0 - (self.n_units + k) * weights)[:-1]
+        of_weights = (sums.units + 1.0 - (sums.units.sum() + k) * weights)[:-1]
         of_laws = sums.gradient - mixture.h / self.spread**2
         return Value(sums.value + penalty, np.concatenate([of_weights, of_laws.ravel()]), sums)
 

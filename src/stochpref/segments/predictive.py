@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.chances import Chance, Recorded
 from stochpref.kinds import DEGENERATE
-from stochpref.mass.mixture import masses_by_law, responsibilities, unit_masses
-from stochpref.regions import Regions
+from stochpref.mass.mixture import chances_by_law, responsibilities, unit_masses
 from stochpref.segments.objective import Mixture
 
 Array = NDArray[np.float64]
@@ -21,15 +21,22 @@ Indices = NDArray[np.intp]
 _TOLERANCE = 1e-8
 
 
-def mixture_log_mass(regions: Regions, mixture: Mixture) -> Array:
-    """Return (T,) log-masses under a mixture; -inf for degenerate regions."""
-    found = masses_by_law(regions, mixture.h, gradient=False, tolerance=_TOLERANCE)
+def log_of_mixture(recorded: Recorded, mixture: Mixture) -> Array:
+    """Return (T,) log-probabilities of what was recorded under a mixture; -inf where degenerate."""
+    bought = _log_chance(recorded.chance, mixture)
+    if recorded.event is None:
+        return bought
+    return np.minimum(bought - _log_chance(recorded.event, mixture), 0.0)
+
+
+def _log_chance(chance: Chance, mixture: Mixture) -> Array:
+    found = chances_by_law(chance, mixture.h, gradient=False, tolerance=_TOLERANCE)
     return responsibilities(found.log_mass, mixture.log_weights)[0][found.place]
 
 
-def log_mass_of_draw(regions: Regions, parameters: Mapping[str, Array]) -> Array:
+def log_of_draw(recorded: Recorded, parameters: Mapping[str, Array]) -> Array:
     """Return the same under the mixture of one draw."""
-    return mixture_log_mass(regions, mixture_of(parameters))
+    return log_of_mixture(recorded, mixture_of(parameters))
 
 
 def mixture_of(parameters: Mapping[str, Array]) -> Mixture:
@@ -38,26 +45,27 @@ def mixture_of(parameters: Mapping[str, Array]) -> Mixture:
     return Mixture(np.log(parameters["weight"]), laws)
 
 
-def log_predictive(regions: Regions, mixtures: Sequence[Mixture]) -> Array:
-    """Return (T,) the log of the mean probability of each region over mixtures."""
-    total = np.full(len(regions), -np.inf)
+def log_predictive(recorded: Recorded, mixtures: Sequence[Mixture]) -> Array:
+    """Return (T,) the log of the mean probability of what was recorded over mixtures."""
+    total = np.full(len(recorded.chance), -np.inf)
     for mixture in mixtures:
-        total = np.logaddexp(total, mixture_log_mass(regions, mixture))
+        total = np.logaddexp(total, log_of_mixture(recorded, mixture))
     return total - math.log(len(mixtures))
 
 
-def membership(regions: Regions, mixture: Mixture, unit: Indices | None) -> Array:
+def membership(recorded: Recorded, mixture: Mixture, unit: Indices | None) -> Array:
     """Return (T, K) the probability of each segment given what was bought; NaN where nothing usable was.
 
     Parameters
     ----------
     unit : (T,) whose segment each row's is; None where each has its own.
     """
-    usable = regions.kind_code != DEGENERATE
-    of_rows = np.full((len(regions), len(mixture.h)), np.nan)
-    if not usable.any():
+    usable = np.flatnonzero(recorded.regions.kind_code != DEGENERATE)
+    of_rows = np.full((len(recorded.chance), len(mixture.h)), np.nan)
+    if not usable.size:
         return of_rows
-    found = masses_by_law(regions[usable], mixture.h, gradient=False, tolerance=_TOLERANCE)
+    chance = recorded.chance.take(usable)
+    found = chances_by_law(chance, mixture.h, gradient=False, tolerance=_TOLERANCE)
     if unit is None:
         of_rows[usable] = responsibilities(found.log_mass, mixture.log_weights)[1].T[found.place]
         return of_rows

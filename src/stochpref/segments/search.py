@@ -17,9 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.mass.masses import vmf_mean
-from stochpref.mass.mixture import LawMasses, masses_by_law, responsibilities, unit_masses
-from stochpref.regions import Regions
+from stochpref.mass.mixture import LawMasses, responsibilities, unit_masses
 from stochpref.segments.climbing import Climbed, climb_by_em, climb_to_top, natural_of
 from stochpref.segments.objective import Mixture, Objective
 from stochpref.stores.memory import Memory
@@ -82,29 +80,28 @@ def find_path(objective: Objective, most: int, seed: int, *, is_auto: bool, tell
 
 
 class _Ground(NamedTuple):
-    """Where starts are found and judged: units in this process, all of them or a sample; and a generator."""
+    """Where starts are found and judged: the likelihood of all units, or of a sample, in this process; a generator."""
 
     objective: Objective
-    regions: Regions
     rng: np.random.Generator
 
     @classmethod
     def of(cls, objective: Objective, seed: int) -> _Ground:
         store, unit, rng = objective.store, objective.unit, np.random.default_rng([seed, 5])
-        regions = store.pick(_LARGE_SAMPLE, seed) if store.is_large else store.load()
-        picked = np.arange(len(regions)) if unit is None else unit
-        n_units = int(picked.max()) + 1
-        n_screened = max(_SCREENED, 10 * store.n_goods)
+        if not isinstance(store, Memory):
+            store = Memory(store.pick(_LARGE_SAMPLE, seed) if store.is_large else store.load())
+        picked = np.arange(len(store)) if unit is None else unit
+        n_units, n_screened = int(picked.max()) + 1, max(_SCREENED, 10 * store.n_goods)
         if n_units > n_screened:
             chosen = np.zeros(n_units, np.bool_)
             chosen[rng.choice(n_units, n_screened, replace=False)] = True
             rows = np.flatnonzero(chosen[picked])
-            regions, unit = regions[rows], None if unit is None else np.unique(unit[rows], return_inverse=True)[1]
-        return cls(Objective(Memory(regions), unit, _SCREEN_TOLERANCE), regions, rng)
+            store, unit = store.among(rows), None if unit is None else np.unique(unit[rows], return_inverse=True)[1]
+        return cls(Objective(store, unit, _SCREEN_TOLERANCE), rng)
 
     def masses(self, mixture: Mixture) -> LawMasses:
         """Return masses and gradients under each law."""
-        return masses_by_law(self.regions, mixture.h, gradient=True, tolerance=_SCREEN_TOLERANCE)
+        return self.objective.store.law_masses(mixture.h, gradient=True, tolerance=_SCREEN_TOLERANCE)
 
 
 def _solve(objective: Objective, ground: _Ground, k: int, fewer: Mixture | None) -> Solution:
@@ -118,11 +115,13 @@ def _solve(objective: Objective, ground: _Ground, k: int, fewer: Mixture | None)
     near = [one for one in longer if one.value > longer[0].value - _WITHIN]
     tops: list[Climbed] = []
     for one in near:
-        if len(tops) < _POLISHED and not any(_are_same(one.mixture, other.mixture) for other in tops):
+        if len(tops) < _POLISHED and not any(_are_same(objective, one.mixture, other.mixture) for other in tops):
             tops.append(_without_empty(objective, climb_to_top(objective, one.mixture)))
     tops.sort(key=lambda one: -one.value)
     best = tops[0]
-    n_rivals = sum(best.value - one.value < _AS_GOOD and not _are_same(one.mixture, best.mixture) for one in tops[1:])
+    n_rivals = sum(
+        best.value - one.value < _AS_GOOD and not _are_same(objective, one.mixture, best.mixture) for one in tops[1:]
+    )
     n_free = len(best.mixture.coordinates)
     bic = n_free * float(np.log(len(objective.store))) - 2.0 * best.value
     mixture = best.mixture.ordered()
@@ -131,7 +130,7 @@ def _solve(objective: Objective, ground: _Ground, k: int, fewer: Mixture | None)
 
 def _alone(ground: _Ground) -> Mixture:
     """Return the start of one segment: the uniform law."""
-    return Mixture(np.zeros(1), np.zeros((1, ground.regions.n_goods)))
+    return Mixture(np.zeros(1), np.zeros((1, ground.objective.store.n_goods)))
 
 
 def _starts(ground: _Ground, k: int, fewer: Mixture) -> Iterator[Mixture]:
@@ -145,7 +144,7 @@ def _starts(ground: _Ground, k: int, fewer: Mixture) -> Iterator[Mixture]:
     for number in range(n_splits):
         j = int(order[number % len(order)])
         yield _split(ground, fewer, j, slopes[j], _per_unit(share[j], found, ground), number // len(order))
-    means = slopes[0] + vmf_mean(fewer.h[0])  # any law would do: only who resembles whom matters
+    means = slopes[0] + ground.objective.means(fewer.h[:1])  # any law would do: only who resembles whom matters
     for _ in range(N_STARTS - n_splits):
         yield _spread(ground, k, means)
 
@@ -170,9 +169,8 @@ def _split(ground: _Ground, fewer: Mixture, j: int, slopes: Array, share: Array,
     weighted = slopes * np.sqrt(share)[:, None]
     _, vectors = np.linalg.eigh(weighted.T @ weighted)
     side = slopes @ vectors[:, -1 - axis % len(vectors)] > 0
-    means = slopes + vmf_mean(fewer.h[j])
-    spread = ground.objective.spread
-    halves = [_law_of(means, share * part, spread) for part in (side, ~side)]
+    means = slopes + ground.objective.means(fewer.h[j : j + 1])
+    halves = [_law_of(ground.objective, means, share * part) for part in (side, ~side)]
     sizes = np.array([share @ part + 1.0 for part in (side, ~side)])
     weights = np.exp(fewer.log_weights)
     others = np.delete(np.arange(len(weights)), j)
@@ -190,19 +188,19 @@ def _spread(ground: _Ground, k: int, means: Array) -> Mixture:
         centres.append(means[rng.choice(n_units, p=distance / total if total > 0 else None)])
     nearest = np.argmin([np.sum((means - centre) ** 2, axis=1) for centre in centres], axis=0)
     parts = [nearest == j for j in range(k)]
-    laws = [_law_of(means, part.astype(np.float64), ground.objective.spread) for part in parts]
+    laws = [_law_of(ground.objective, means, part.astype(np.float64)) for part in parts]
     sizes = np.array([part.sum() + 1.0 for part in parts])
     return Mixture(np.log(sizes / sizes.sum()), np.array(laws))
 
 
-def _law_of(means: Array, share: Array, spread: float) -> Array:
+def _law_of(objective: Objective, means: Array, share: Array) -> Array:
     count = float(share.sum())
-    return natural_of(share @ means / max(count, 1e-300), count, spread)
+    return natural_of(objective, share @ means / max(count, 1e-300), count)
 
 
 def _without_empty(objective: Objective, top: Climbed) -> Climbed:
     """Return the solution without segments that have no customers or are twice there, at its own maximum."""
-    units, means = top.at.sums.units, vmf_mean(top.mixture.h)
+    units, means = top.at.sums.units, objective.means(top.mixture.h)
     kept: list[int] = []
     for j in np.argsort(-units):
         if units[j] >= _FEWEST_UNITS and all(np.linalg.norm(means[j] - means[i]) > _SAME for i in kept):
@@ -214,11 +212,11 @@ def _without_empty(objective: Objective, top: Climbed) -> Climbed:
     return _without_empty(objective, climb_to_top(objective, climb_by_em(objective, start, _LONG).mixture))
 
 
-def _are_same(one: Mixture, other: Mixture) -> bool:
+def _are_same(objective: Objective, one: Mixture, other: Mixture) -> bool:
     """Tell whether two mixtures are the same but for small differences and the order of segments."""
     if len(one.h) != len(other.h):
         return False
-    own, theirs = (np.column_stack([vmf_mean(each.h), np.exp(each.log_weights)]) for each in (one, other))
+    own, theirs = (np.column_stack([objective.means(each.h), np.exp(each.log_weights)]) for each in (one, other))
     distance = np.linalg.norm(own[:, None] - theirs[None], axis=2)
     pairs = distance.argmin(axis=1)
     return bool(len(set(pairs.tolist())) == len(pairs) and distance.min(axis=1).max() < _SAME)

@@ -5,16 +5,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.errors import counted, listed, shown
 from stochpref.posterior.diagnostics import Diagnostics
-from stochpref.posterior.summary import Row, judge_convergence
+from stochpref.posterior.summary import Identification, Row, judge_convergence
+from stochpref.result import Drawn
 from stochpref.segments.posterior import CURVATURE
+from stochpref.verdicts import Verdict, Verdicts
 
 Array = NDArray[np.float64]
 
@@ -48,7 +50,7 @@ class SegmentRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SegmentedSummary:
+class SegmentedSummary(Drawn):
     """A mixture of segments; print it, or read its fields.
 
     n_observations, n_goods, n_dropped : sizes, and degenerate observations left out.
@@ -57,8 +59,9 @@ class SegmentedSummary:
     segments : the heaviest first.
     sampler, reason : where the intervals come from, and why.
     n_chains, n_draws : draws kept of each chain.
-    is_converged, is_identified, verdict : the verdicts, and in words what to do.
+    is_converged, is_identified, verdict, verdicts : the verdicts, in words what to do, and in grades.
     pareto_k : of importance weights; None where the curvature stands for the posterior.
+    cautions : what the data cannot tell and the numbers rest on, in sentences.
     """
 
     n_observations: int
@@ -75,27 +78,28 @@ class SegmentedSummary:
     is_converged: bool
     is_identified: bool
     verdict: tuple[str, ...]
+    verdicts: Verdicts
     pareto_k: float | None
+    cautions: tuple[str, ...] = ()
+
+    picture: ClassVar[str] = "result_plots:segments"
 
     @property
     def chosen(self) -> int:
         """The number of segments asked for in the solution that was taken."""
         return (min(self.path, key=lambda row: row.bic) if self.is_auto else self.path[-1]).n_asked
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields, as JSON can hold them."""
-        segments = [
-            {
-                "weight": one.weight._asdict(),
-                "concentration": one.concentration._asdict(),
-                "goods": [row._asdict() for row in one.goods],
-            }
-            for one in self.segments
+    def records(self) -> list[dict[str, Any]]:
+        """Return a row for the share, the concentration and each good of every segment."""
+        return [
+            {"segment": number, **row._asdict()}
+            for number, one in enumerate(self.segments, start=1)
+            for row in (one.weight._replace(name="share of customers"), one.concentration, *one.goods)
         ]
-        return {**asdict(self), "path": [row._asdict() for row in self.path], "segments": segments}
 
-    def __repr__(self) -> str:
-        return str(self)
+    def remarks(self) -> tuple[str, ...]:
+        """Return the verdicts."""
+        return self.verdict
 
     def __str__(self) -> str:
         left_out = f", {self.n_dropped:,} degenerate ones left out" if self.n_dropped else ""
@@ -114,7 +118,7 @@ class SegmentedSummary:
             lines += [_line(row) for row in sorted(one.goods, key=lambda row: -row.mean)[:30]]
             if len(one.goods) > 30:
                 lines.append(f"  and {len(one.goods) - 30} more goods")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
 
     def _path_lines(self) -> list[str]:
         lines = [f"  {'segments':<10}{'log-likelihood':>16}{'penalised':>13}{'BIC':>13}"]
@@ -137,15 +141,15 @@ def most_wanted(goods: Sequence[Row]) -> str:
     return listed(liked, _MOST_WANTED) if liked else "nothing in particular"
 
 
-def judge_draws(found: Diagnostics, n_effective: int, status: str, sampler: str, reason: str) -> tuple[bool, str]:
-    """Return whether the draws can be trusted, and a line that says so or what to do."""
+def judge_draws(found: Diagnostics, n_effective: int, status: str, sampler: str, reason: str) -> Verdict:
+    """Return whether the draws can be trusted, in a line that says so or what to do."""
     if sampler == CURVATURE:
-        return True, f"intervals are those of the curvature at the maximum, which are approximate: {reason}"
+        return Verdict("good", f"intervals are those of the curvature at the maximum, which are approximate: {reason}")
     return judge_convergence(found, n_effective, status)
 
 
-def judge_segments(segments: Sequence[SegmentRow], directions: Array, n_rivals: int) -> tuple[bool, list[str]]:
-    """Return whether data identify the segments, and a line for everything they leave open.
+def judge_segments(segments: Sequence[SegmentRow], directions: Array, n_rivals: int) -> Identification:
+    """Return what data tell of the segments.
 
     Parameters
     ----------
@@ -159,16 +163,18 @@ def judge_segments(segments: Sequence[SegmentRow], directions: Array, n_rivals: 
             "segments are one reading of several that are as good"
         )
     lengths = np.linalg.norm(directions.mean(axis=0), axis=1)
-    vague = [str(k + 1) for k, length in enumerate(lengths) if length < _SHORT]
+    vague = [k + 1 for k, length in enumerate(lengths) if length < _SHORT]
     if vague:
         lines.append(
             f"not identified: what segment {listed(vague)} wants is open; collect more observations, or ask for fewer "
             "segments (n_segments, --segments)"
         )
     loose = [
-        str(k + 1) for k, one in enumerate(segments)
-        if str(k + 1) not in vague and one.concentration.sd > _VAGUE * one.concentration.mean
+        number for number, one in enumerate(segments, start=1)
+        if number not in vague and one.concentration.sd > _VAGUE * one.concentration.mean
     ]  # fmt: skip
     if loose:
         lines.append(f"not identified: how alike the customers of segment {listed(loose)} are is hardly known")
-    return not lines, lines or ["identified: the data tell what each segment wants, how alike it is and how large"]
+    status = "bad" if n_rivals or vague else "nearly" if loose else "good"
+    told = lines or ["identified: the data tell what each segment wants, how alike it is and how large"]
+    return Identification(status, tuple(told), not (vague or loose))
