@@ -150,7 +150,8 @@ def print_calibration(n_cases: int, jobs: int) -> None:
         found = calibrate_setting(name, n_cases, jobs=jobs)
         print(
             f"  {name:<12} kappa {100 * found.concentration_coverage:5.1f} %  mu "
-            f"{100 * found.direction_coverage:5.1f} %  ranks {found.concentration:.2f} {found.projection:.2f}  {time.perf_counter() - started:.0f} s",
+            f"{100 * found.direction_coverage:5.1f} %  ranks {found.concentration:.2f} {found.projection:.2f}  "
+            f"{time.perf_counter() - started:.0f} s",
             flush=True,
         )
 

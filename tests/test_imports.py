@@ -40,6 +40,7 @@ ORDER = [
     "clusters",
     "likelihood",
     "posterior",
+    "segments",
     "consensus",
     "scores",
     "market",

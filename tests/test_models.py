@@ -27,6 +27,7 @@ from tests.small_fits import purchases
 # Settings that make a small fit of a model in a second or two, enough or not.
 QUICK: dict[str, dict[str, Any]] = {
     "heterogeneous": {"sampler": "gibbs", "n_draws": 20, "n_effective": 0},
+    "segmented": {"n_segments": 2, "n_draws": 20, "n_effective": 0},
     "common": {},
 }
 GOODS = ("tea", "milk", "bread", "rum")

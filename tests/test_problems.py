@@ -20,6 +20,9 @@ from tests.contracts import assert_same, check_law, check_problem
 SETTINGS: dict[str, Callable[[], Problem]] = {"open": lambda: Open(scale=1.5)}
 LAWS: dict[str, Callable[[], object]] = {
     "corrupted": lambda: sp.CorruptedUtilityLaw([1.0, 2.0, -3.0, 0.5], 0.3),
+    "mixture": lambda: sp.MixtureLaw(
+        [sp.VonMisesFisher([0.6, 0.0, -0.8, 0.0], 4.0), sp.VonMisesFisher([0.0, 1.0, 0.0, 0.0], 20.0)], [0.7, 0.3]
+    ),
     "von_mises_fisher": lambda: sp.VonMisesFisher([0.6, 0.0, -0.8, 0.0], 4.0),
 }
 

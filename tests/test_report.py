@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref import cli
+from stochpref.demand import typical_menu
 from stochpref.market import LawMarket, OneCustomer, make_crowds
 from stochpref.models.account import shorten
 from stochpref.posterior.results import data_groups, group
@@ -335,7 +336,7 @@ def changed(menu: sp.Menus) -> sp.Menus:
 def test_the_what_if_is_the_demand_of_the_model(n):
     model = posterior(n)
     n_customers, n_draws = whatif.sizes(n)
-    market, typical = model.market(n_customers, n_draws), whatif.typical_menu(model.observations_)
+    market, typical = model.market(n_customers, n_draws), typical_menu(model.observations_)
     for menu in (typical, changed(typical)):
         found = whatif.answer(market, menu)
         demand = model.demand(menu, n_customers=n_customers, n_draws=n_draws)
@@ -349,7 +350,7 @@ def test_the_what_if_is_the_demand_of_the_model(n):
 
 def test_the_what_if_of_a_common_utility_is_its_bundle():
     model = common(5)
-    menu = changed(whatif.typical_menu(model.observations_))
+    menu = changed(typical_menu(model.observations_))
     found = whatif.answer(model.market(), menu)
     bundle = model.predict(menu)[0]
     np.testing.assert_array_equal(found.mean, bundle)
@@ -359,7 +360,7 @@ def test_the_what_if_of_a_common_utility_is_its_bundle():
 
 def test_baskets_and_buyers_count_customers():
     model = posterior(3)
-    found = whatif.answer(model.market(64, 20), whatif.typical_menu(model.observations_))
+    found = whatif.answer(model.market(64, 20), typical_menu(model.observations_))
     assert sum(share for _, share in found.baskets) == pytest.approx(1.0)  # three goods have at most eight baskets
     for good in range(3):
         assert found.buyers[good] == pytest.approx(sum(share for goods, share in found.baskets if good in goods))
@@ -389,7 +390,7 @@ def test_the_typical_menu_is_of_medians_where_goods_are_offered():
     data = sp.Observations(
         [[1.0, np.inf, np.inf], [2.0, 3.0, np.inf], [4.0, 5.0, np.inf]], [1.0, 9.0, 2.0], np.zeros((3, 3))
     )
-    menu = whatif.typical_menu(data)
+    menu = typical_menu(data)
     np.testing.assert_array_equal(menu.prices, [[2.0, 4.0, np.inf]])
     assert menu.budgets == [2.0]
     payload = whatif.as_payload(OneCustomer(menu.goods, np.array([1.0, 0.0, 0.0])), menu)

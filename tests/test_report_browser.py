@@ -14,6 +14,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 import stochpref as sp
+from stochpref.demand import typical_menu
 from stochpref.report import whatif, words
 from tests.small_fits import HOSTILE, common, hostile, in_units, posterior, rendered
 
@@ -129,7 +130,7 @@ def test_the_page_equals_the_library_on_the_same_draws(visit, name):
     model = in_units() if name == "units" else posterior(5 if name == "posterior" else 16)
     n = len(model.goods_)
     n_customers, n_draws = whatif.sizes(len(model.coordinates_))
-    menu = whatif.typical_menu(model.observations_)
+    menu = typical_menu(model.observations_)
     market = model.market(n_customers, n_draws)
     browser = visit(name)
     for button in browser.find_elements(By.CSS_SELECTOR, "[data-unfold=rows]"):
@@ -156,7 +157,7 @@ def test_the_page_equals_the_library_on_the_same_draws(visit, name):
 def test_the_page_of_a_common_utility_equals_its_bundle(visit):
     model = common(5)
     browser = visit("common")
-    for menu in menus_to_try(whatif.typical_menu(model.observations_)):
+    for menu in menus_to_try(typical_menu(model.observations_)):
         change(browser, menu)
         np.testing.assert_allclose(shown_demand(browser, 5)[:, 0], model.predict(menu)[0], rtol=0, atol=1e-9)
 

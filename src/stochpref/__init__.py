@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from stochpref.groups import fit_groups as fit_groups
     from stochpref.laws import CorruptedUtilityLaw as CorruptedUtilityLaw
     from stochpref.laws import MenuLaw as MenuLaw
+    from stochpref.laws import MixtureLaw as MixtureLaw
     from stochpref.laws import VonMisesFisher as VonMisesFisher
     from stochpref.laws import simulate as simulate
     from stochpref.likelihood import MaximumLikelihood as MaximumLikelihood
     from stochpref.likelihood import fit_maximum_likelihood as fit_maximum_likelihood
     from stochpref.models import CommonUtility as CommonUtility
     from stochpref.models import HeterogeneousUtility as HeterogeneousUtility
+    from stochpref.models import SegmentedUtility as SegmentedUtility
     from stochpref.models import load_fit as load_fit
     from stochpref.observations import Menus as Menus
     from stochpref.observations import Observations as Observations
@@ -85,11 +87,13 @@ _HOME = {
     "MenuLimits": "design",
     "Menus": "observations",
     "MetropolisOptions": "paper.metropolis",
+    "MixtureLaw": "laws",
     "NotConverged": "errors",
     "NotIdentified": "errors",
     "Observations": "observations",
     "PaperMarket": "paper.reproduce.markets",
     "Regions": "regions",
+    "SegmentedUtility": "models",
     "SignEstimate": "paper.signs",
     "StoredObservations": "readers",
     "StochprefError": "errors",

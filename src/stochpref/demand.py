@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument, shown
 from stochpref.market import Market
-from stochpref.observations import Menus
+from stochpref.observations import Menus, Observations
 from stochpref.problems import Problem, problem_of
 from stochpref.result import Drawn
 from stochpref.rows import places_of
@@ -292,3 +292,20 @@ def tails_of(level: float) -> tuple[float, float]:
     if not (isinstance(level, int | float) and 0.0 < level < 1.0):
         raise InvalidArgument(f"level must be between 0 and 1, such as 0.9; received {level!r}")
     return 0.5 - 0.5 * level, 0.5 + 0.5 * level
+
+
+def typical_menu(observations: Observations) -> Menus:
+    """Return the menu of medians over the menus that offer a good, to four digits; inf where none does."""
+    offered = np.isfinite(observations.prices)
+    prices = np.full(observations.n_goods, np.inf)
+    for i in np.flatnonzero(offered.any(axis=0)):
+        prices[i] = rounded(np.median(observations.prices[offered[:, i], i]))
+    problem = observations.problem
+    caps = problem.typical_caps(observations.caps)
+    budgets = [rounded(np.median(observations.budgets))] if problem.needs_budget else None
+    return Menus(prices[None], budgets, goods=observations.goods, caps=caps, problem=problem)
+
+
+def rounded(value: Any) -> float:
+    """Return a number to four digits."""
+    return float(f"{float(value):.4g}")

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from stochpref.laws import VonMisesFisher
+from stochpref.laws import MixtureLaw, VonMisesFisher
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 N_CROWDS: Final = 8  # whose spread is the Monte Carlo error
 
+_PURCHASES: Final = 2e7  # simulated for a call of `demand`, shared out over draws and menus
 _GRID = 1025  # points of the angle to the mean direction, over which its cdf is inverted
 
 
@@ -64,11 +66,18 @@ class Crowd(NamedTuple):
     centre : (n,) unit vector, about which they are laid out.
     quantile : (customers,) of the angle between a utility and the mean direction.
     tangent : (customers, n) unit vectors orthogonal to `centre`.
+    place : (customers,) of each among all, from 0 to 1, which says whose segment is whose; (0,) where there is but one.
     """
 
     centre: Array
     quantile: Array
     tangent: Array
+    place: Array
+
+    def part(self, rows: slice | Indices) -> Crowd:
+        """Return some of the customers."""
+        place = self.place[rows] if len(self.place) else self.place
+        return Crowd(self.centre, self.quantile[rows], self.tangent[rows], place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +107,8 @@ class LawMarket:
     def utilities(self, draw: int, crowd: int | None = None) -> Array:
         """Return the utilities (customers, n) of a crowd under one law; of all crowds if none is named."""
         size = self.n_customers // self.n_crowds
-        rows = slice(None) if crowd is None else slice(crowd * size, (crowd + 1) * size)
-        centre, quantile, tangent = self.crowd
-        angles = angles_at(quantile[rows], len(centre), float(self.concentration[draw]))
-        return turned(Crowd(centre, quantile[rows], tangent[rows]), self.mean_direction[draw], angles)
+        asked = self.crowd.part(slice(None) if crowd is None else slice(crowd * size, (crowd + 1) * size))
+        return utilities_of(asked, self.mean_direction[draw], float(self.concentration[draw]))
 
     def sample(self, draw: int, size: int, *, rng: np.random.Generator) -> Array:
         """Return the utilities (size, n) of new customers under one law."""
@@ -109,9 +116,82 @@ class LawMarket:
 
     def page_arrays(self) -> dict[str, Array]:
         """Return directions, tangents and angles, from which `turned` makes the utilities."""
-        centre, quantile, tangent = self.crowd
+        centre, quantile, tangent, _ = self.crowd
         angles = np.array([angles_at(quantile, len(centre), float(kappa)) for kappa in self.concentration])
         return {"centre": centre, "directions": self.mean_direction, "tangents": tangent, "angles": angles}
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentMarket:
+    """Customers of several segments: a mixture of von Mises–Fisher laws for each posterior draw, one crowd for all.
+
+    weight, mean_direction, concentration : (draws, K), (draws, K, n) and (draws, K).
+    crowd : all customers, with their places; the crowds, of one size, follow one another in it.
+    """
+
+    goods: tuple[str, ...]
+    weight: Array
+    mean_direction: Array
+    concentration: Array
+    crowd: Crowd
+    n_crowds: int
+
+    @property
+    def n_draws(self) -> int:
+        """Number of mixtures."""
+        return len(self.weight)
+
+    @property
+    def n_customers(self) -> int:
+        """Number of customers in all crowds."""
+        return len(self.crowd.quantile)
+
+    @property
+    def _ends(self) -> Array:
+        """(draws, K) where the places of each segment end."""
+        return np.cumsum(self.weight, axis=1)
+
+    def segments(self, draw: int) -> Indices:
+        """Return the segment of each customer under one mixture."""
+        found = np.searchsorted(self._ends[draw], self.crowd.place, side="right")
+        return np.minimum(found, self.weight.shape[1] - 1)
+
+    def of_segment(self, k: int) -> LawMarket:
+        """Return a market of as many customers, all of one segment."""
+        return LawMarket(self.goods, self.mean_direction[:, k], self.concentration[:, k], self.crowd, self.n_crowds)
+
+    def utilities(self, draw: int, crowd: int | None = None) -> Array:
+        """Return the utilities (customers, n) of a crowd under one mixture; of all crowds if none is named."""
+        size = self.n_customers // self.n_crowds
+        rows = slice(None) if crowd is None else slice(crowd * size, (crowd + 1) * size)
+        whose, asked = self.segments(draw)[rows], self.crowd.part(rows)
+        utilities = np.empty_like(asked.tangent)
+        for k in range(self.weight.shape[1]):
+            own = np.flatnonzero(whose == k)
+            if own.size:
+                mu, kappa = self.mean_direction[draw, k], float(self.concentration[draw, k])
+                utilities[own] = utilities_of(asked.part(own), mu, kappa)
+        return utilities
+
+    def sample(self, draw: int, size: int, *, rng: np.random.Generator) -> Array:
+        """Return the utilities (size, n) of new customers under one mixture."""
+        laws = zip(self.mean_direction[draw], self.concentration[draw], strict=True)
+        return MixtureLaw([VonMisesFisher(mu, float(kappa)) for mu, kappa in laws], self.weight[draw]).sample(
+            size, rng=rng
+        )
+
+    def page_arrays(self) -> dict[str, Array]:
+        """Return what `LawMarket` does, directions of all segments, and where places of segments end."""
+        centre, quantile, tangent, place = self.crowd
+        angles = np.empty((self.n_draws, self.n_customers))
+        for s in range(self.n_draws):
+            whose = self.segments(s)
+            for k, kappa in enumerate(self.concentration[s]):
+                angles[s, whose == k] = angles_at(quantile[whose == k], len(centre), float(kappa))
+        return {
+            "centre": centre, "directions": self.mean_direction, "tangents": tangent, "angles": angles,
+            "ends": self._ends, "places": place,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,22 +220,28 @@ class OneCustomer:
         }  # fmt: skip
 
 
-def make_crowds(centre: Array, n_customers: int, n_crowds: int, *, rng: np.random.Generator) -> Crowd:
+def customers_for(n_draws: int, n_menus: int) -> int:
+    """Return how many customers each draw can ask, 512 to 8192: fewer for many draws and menus."""
+    return int(np.clip(_PURCHASES / (n_draws * n_menus), 512, 8192))
+
+
+def make_crowds(
+    centre: Array, n_customers: int, n_crowds: int, *, rng: np.random.Generator, has_segments: bool = False
+) -> Crowd:
     """Lay out crowds of one size evenly about a centre, one after another, each by a scramble of its own.
 
     Together they are about as many as asked for: Sobol points lie evenly in powers of two.
     """
     size = 2 ** max(round(math.log2(max(n_customers / n_crowds, 1))), 0)
-    crowds = [_make_crowd(centre, size, rng) for _ in range(n_crowds)]
-    quantiles, tangents = ([getattr(crowd, part) for crowd in crowds] for part in ("quantile", "tangent"))
-    return Crowd(centre, np.concatenate(quantiles), np.concatenate(tangents))
+    crowds = [_make_crowd(centre, size, rng, has_segments) for _ in range(n_crowds)]
+    return Crowd(centre, *(np.concatenate(parts) for parts in zip(*(crowd[1:] for crowd in crowds), strict=True)))
 
 
-def _make_crowd(centre: Array, size: int, rng: np.random.Generator) -> Crowd:
-    """Lay out customers by a scrambled Sobol sequence for the angle and the direction across."""
+def _make_crowd(centre: Array, size: int, rng: np.random.Generator, has_segments: bool) -> Crowd:
+    """Lay out customers by a scrambled Sobol sequence for the angle, the direction across and, if asked for, places."""
     n = len(centre)
-    points = np.clip(qmc.Sobol(n, seed=rng).random(size), 1e-12, 1.0 - 1e-12)
-    normals = ndtri(points[:, 1:])
+    points = np.clip(qmc.Sobol(n + has_segments, seed=rng).random(size), 1e-12, 1.0 - 1e-12)
+    normals = ndtri(points[:, 1:n])
     across = normals / np.linalg.norm(normals, axis=1, keepdims=True)
     # A reflection takes the first axis to ∓centre, hence the other axes to its tangent space.
     sign = 1.0 if centre[0] >= 0 else -1.0
@@ -163,7 +249,12 @@ def _make_crowd(centre: Array, size: int, rng: np.random.Generator) -> Crowd:
     w[0] += sign
     tangent = np.concatenate([np.zeros((size, 1)), across], axis=1)
     tangent -= np.outer(tangent @ w, w / (1.0 + abs(centre[0])))
-    return Crowd(centre, points[:, 0], tangent)
+    return Crowd(centre, points[:, 0], tangent, points[:, n] if has_segments else np.empty(0))
+
+
+def utilities_of(crowd: Crowd, mean_direction: Array, concentration: float) -> Array:
+    """Return the utilities (customers, n) of a crowd under a von Mises–Fisher law."""
+    return turned(crowd, mean_direction, angles_at(crowd.quantile, len(crowd.centre), concentration))
 
 
 def angles_at(quantiles: Array, n_goods: int, concentration: float) -> Array:

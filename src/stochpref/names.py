@@ -24,10 +24,12 @@ PROBLEMS: Final = {
 READINGS: Final = ("value", "unit")  # of a choice of one good: worth for money, or worth
 LAWS: Final = {
     "corrupted": "laws.corrupted:CorruptedUtilityLaw",
+    "mixture": "laws.mixture:MixtureLaw",
     "von_mises_fisher": "laws.von_mises_fisher:VonMisesFisher",
 }
 MODELS: Final = {
     "heterogeneous": "models.heterogeneous:HeterogeneousUtility",
+    "segmented": "models.segmented:SegmentedUtility",
     "common": "models.common:CommonUtility",
 }
 TIES: Final = ("refuse", "drop")  # what to do with observations that only exact ties explain

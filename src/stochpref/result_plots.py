@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stochpref.demand import Demand, Elasticities
     from stochpref.likelihood import MaximumLikelihood
     from stochpref.posterior.summary import HeterogeneousSummary
+    from stochpref.segments.summary import SegmentedSummary
 
 _MOST = 40  # rows a picture can hold
 _MENUS = 4
@@ -46,6 +47,16 @@ def posterior(found: HeterogeneousSummary, ax: Axes | None) -> Axes:
     return plots.intervals(
         [row.name for row in rows], [row.mean for row in rows], [row.lower for row in rows],
         [row.upper for row in rows], _axis(ax, len(rows)), xlabel="mean utility, 90 % intervals",
+    )  # fmt: skip
+
+
+def segments(found: SegmentedSummary, ax: Axes | None) -> Axes:
+    """Draw the share of customers of each segment, with 90 % intervals."""
+    rows = [one.weight for one in found.segments]
+    return plots.intervals(
+        [f"segment {number}" for number in range(1, len(rows) + 1)], [row.mean for row in rows],
+        [row.lower for row in rows], [row.upper for row in rows], _axis(ax, len(rows)),
+        xlabel="share of customers, 90 % intervals",
     )  # fmt: skip
 
 

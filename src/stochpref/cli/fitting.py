@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -51,30 +51,63 @@ _CHECKPOINT = "checkpoint.npz"
 
 @dataclass(frozen=True)
 class Drawing:
-    """Options of the heterogeneous model."""
+    """Options of models of customers who differ, which draw from a posterior."""
 
-    sampler: Annotated[str | None, one_of(("auto", *SAMPLERS), "Heterogeneous: how to draw; auto picks.")] = None
-    chains: Annotated[int | None, typer.Option(help="Heterogeneous: chains, 4 unless said.", min=1)] = None
-    draws: Annotated[int | None, typer.Option(help="Heterogeneous: draws a chain at least, 1000.", min=1)] = None
-    effective: Annotated[int | None, typer.Option(help="Heterogeneous: effective draws to go on for, 400.", min=0)] = (
+    chains: Annotated[int | None, typer.Option(help="Customers who differ: chains, 4 unless said.", min=1)] = None
+    draws: Annotated[
+        int | None, typer.Option(help="Customers who differ: draws a chain at least, 1000; of segments 250.", min=1)
+    ] = None
+    effective: Annotated[
+        int | None,
+        typer.Option(help="Customers who differ: effective draws to go on for, 400; of segments 200.", min=0),
+    ] = None
+    max_seconds: Annotated[float | None, typer.Option(help="Customers who differ: stop drawing after this time.")] = (
         None
     )
-    max_seconds: Annotated[float | None, typer.Option(help="Heterogeneous: stop drawing after this time.")] = None
-    concentration_bounds: Annotated[
-        tuple[float, float] | None,
-        typer.Option(help="Heterogeneous: interval of the concentration, 0 to 20 n unless said."),
-    ] = None
     engine: Annotated[
-        str | None, one_of(ENGINES, "Heterogeneous: cpu; jax for a GPU; dask for a process on each core.")
+        str | None, one_of(ENGINES, "Customers who differ: cpu; jax for a GPU; dask for a process on each core.")
     ] = None
     require_converged: Annotated[
-        bool, typer.Option("--require-converged", help="Heterogeneous: exit with code 3 unless it converged.")
+        bool, typer.Option("--require-converged", help="Customers who differ: exit with code 3 unless it converged.")
     ] = False
 
     def settings(self) -> dict[str, Any]:
         """Return what the model is made with, by its own names."""
         own = {"chains": "n_chains", "draws": "n_draws", "effective": "n_effective"}
         return {own.get(name, name): value for name, value in given(self).items() if name != "require_converged"}
+
+
+@dataclass(frozen=True)
+class OneLaw:
+    """Options of the heterogeneous model alone."""
+
+    sampler: Annotated[str | None, one_of(("auto", *SAMPLERS), "Heterogeneous: how to draw; auto picks.")] = None
+    concentration_bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Heterogeneous: interval of the concentration, 0 to 20 n unless said."),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the model is made with."""
+        return given(self)
+
+
+@dataclass(frozen=True)
+class Segmenting:
+    """Options of the segmented model alone."""
+
+    segments: Annotated[
+        str | None, typer.Option(help="Segmented: how many segments; auto, unless said, picks by BIC.", metavar="K")
+    ] = None
+    max_segments: Annotated[int | None, typer.Option(help="Segmented: that auto tries at most, 6.", min=1)] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the model is made with, by its own names."""
+        found = given(self)
+        if "segments" in found:
+            text = found.pop("segments")
+            found["n_segments"] = int(text) if text.isascii() and text.isdecimal() else text
+        return found
 
 
 @dataclass(frozen=True)
@@ -102,6 +135,9 @@ class Searching:
         return found
 
 
+Options: TypeAlias = Drawing | OneLaw | Segmenting | Searching
+
+
 @app.command()
 @expanding
 def fit(
@@ -117,6 +153,8 @@ def fit(
     *,
     model: Model = "heterogeneous",
     drawing: Drawing,
+    one_law: OneLaw,
+    segmenting: Segmenting,
     searching: Searching,
     degenerate: Annotated[str, one_of(TIES, "Observations with exact ties.")] = "refuse",
     seed: Annotated[int, seed_option("fit")] = 0,
@@ -134,6 +172,7 @@ def fit(
 
     Heterogeneous: the posterior of what customers want and of how much they differ. A run that is stopped goes on
     where it was when the same command is given again.
+    Segmented: several such groups of customers: how many, how large, and what each wants.
     Common: the utility that explains most purchases, a proof, and who is odd.
 
     \b
@@ -142,21 +181,22 @@ def fit(
       stochpref fit purchases.csv --out fit/ --effective 1000 --max-seconds 600
       stochpref fit purchases/ --out fit/
       stochpref fit orders.csv --by store --out fits/
+      stochpref fit purchases.csv --model segmented --segments 3 --out fit/
       stochpref fit purchases.csv --model common --out fit/ --odd odd.csv
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
     """  # noqa: D301
-    options: dict[str, Drawing | Searching] = {"heterogeneous": drawing, "common": searching}
-    own = options.pop(model)
-    for other, record in options.items():
-        for name in given(record):
-            raise InvalidArgument(f"{option_of(name)} belongs to --model {other}; this fit is of model {model}")
+    options: dict[str, tuple[Options, ...]] = {
+        "heterogeneous": (drawing, one_law), "segmented": (drawing, segmenting), "common": (searching,),
+    }  # fmt: skip
+    _check_owners(model, options)
     odd = searching.odd
     if searching.spreadsheet and odd is None:
         raise InvalidArgument("--spreadsheet is about the file that --odd names; name one")
     if odd is not None:
         ready_file(odd, "--odd", suffixes=(".csv",), sources=files)
     is_strict = drawing.require_converged or searching.require_optimal
-    settings = {"random_state": seed, "degenerate": degenerate, **own.settings()}
+    own = {name: value for record in options[model] for name, value in record.settings().items()}
+    settings = {"random_state": seed, "degenerate": degenerate, **own}
     if by is not None:
         if single_precision or odd is not None:
             raise InvalidArgument(f"{'--odd' if odd else '--single-precision'} is for a single fit; leave out --by")
@@ -177,6 +217,16 @@ def fit(
         sys.exit(code)
 
 
+def _check_owners(model: str, options: dict[str, tuple[Options, ...]]) -> None:
+    """Refuse options of models other than that of the fit."""
+    for record in dict.fromkeys(record for records in options.values() for record in records):
+        owners = [name for name, records in options.items() if record in records]
+        for name in given(record) if model not in owners else ():
+            raise InvalidArgument(
+                f"{option_of(name)} belongs to --model {' or '.join(owners)}; this fit is of model {model}"
+            )
+
+
 def _read(
     files: list[Path], model: str, reading: Reading, single_precision: bool
 ) -> tuple[Any, Callable[[int], str] | None]:
@@ -190,8 +240,8 @@ def _read(
         return reading.accept(found), found.locate
     if model == "common":
         raise InvalidArgument(
-            f"{files[0]}: a folder is fitted by --model heterogeneous; --model common compares every two purchases "
-            "and takes one file"
+            f"{files[0]}: a folder is fitted by --model heterogeneous or segmented; --model common compares every two "
+            "purchases and takes one file"
         )
     return reading.folder(files[0], single_precision=single_precision), None
 

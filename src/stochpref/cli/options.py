@@ -57,7 +57,9 @@ def json_option(about: str) -> Any:
 
 
 FitFolder: TypeAlias = Annotated[Path, typer.Argument(help="A fit that `stochpref fit` wrote.", metavar="FIT")]
-Model: TypeAlias = Annotated[str, one_of(MODELS, "Customers who differ, or one utility and some odd customers.")]
+Model: TypeAlias = Annotated[
+    str, one_of(MODELS, "Customers who differ, segments of them, or one utility and some odd customers.")
+]
 Spreadsheet: TypeAlias = Annotated[
     bool, typer.Option("--spreadsheet", help="In it, put ' before names that a spreadsheet would run as formulas.")
 ]

@@ -26,6 +26,15 @@ class UtilityLaw(Protocol):
         """Return (size, n) utilities."""
 
 
+@runtime_checkable
+class ExactLaw(UtilityLaw, Protocol):
+    """A law under which masses are exact: one von Mises–Fisher law, or a mixture of some."""
+
+    @property
+    def components(self) -> tuple[Array, Array]:
+        """Weights (K,) and h = κμ (K, n) of the von Mises–Fisher laws that it is made of."""
+
+
 def uniform_directions(size: int, n_goods: int, *, rng: np.random.Generator) -> Array:
     """Return (size, n) vectors drawn uniformly from the unit sphere."""
     normals = check_rng(rng).standard_normal((check_count(size, "size", 0), check_count(n_goods, "n_goods", 1)))

@@ -58,6 +58,11 @@ class VonMisesFisher:
         """Number of goods, n."""
         return self.mean_direction.size
 
+    @property
+    def components(self) -> tuple[Array, Array]:
+        """The weight 1 and h = κμ (1, n), as a mixture of this law alone."""
+        return np.ones(1), self.mean_direction[None] * (self.concentration / float(np.linalg.norm(self.mean_direction)))
+
     def log_density(self, u: ArrayLike) -> Array | np.float64:
         """Return the log-density with respect to the surface measure of the sphere.
 

@@ -146,7 +146,7 @@ class CommonUtility(Fit):
         rows = usable_rows(regions, self.degenerate)
         self.margin_ = resolve_margin(self.margin, regions.n_goods, rows.size)
         rng, self.seed_ = generator(self.random_state)
-        with reporting(self.verbose) as report:
+        with reporting(self.verbose, "comparing observations") as report:
             self._learn(regions[rows], rows, len(regions), rng, report)
         self.goods_ = observations.goods
         self.n_features_in_ = observations.n_goods

@@ -65,6 +65,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     name : of the model, as the command line and saved fits call it.
     customers_differ : each has a utility of their own, so that demand is smooth in prices.
     caveat : what is left to say of a fit that no warning has said; "" for nothing.
+    remedy : what to try where customers differ and the fit does not buy as they did.
     problem_ : what customers solve, with what was learned of it.
     check_ : what `check` found, None until it was asked for; `fit` sets it to None.
     """
@@ -72,6 +73,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     name: ClassVar[str]
     customers_differ: ClassVar[bool] = True
     caveat: str = ""
+    remedy: str = "customers may be of several kinds, which one law does not hold: fit segments (SegmentedUtility)"
     status_: str = "enough"
     engine: Any = "cpu"
 
@@ -269,7 +271,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         if audit.is_whole and audit.kinds.get("slack", 0) > audit.n_observations / 2:
             return "if the change was just too small for one more item, read with budget='spent' (--budget spent)"
         if self.customers_differ:
-            return "customers may be of several kinds, which one law does not hold: fit them apart (fit_groups)"
+            return self.remedy
         return "customers may differ: fit HeterogeneousUtility (--model heterogeneous)"
 
     def cautions(self, menus: Menus | None = None) -> tuple[str, ...]:

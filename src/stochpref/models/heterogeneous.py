@@ -21,7 +21,7 @@ from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, Unrea
 from stochpref.laws import VonMisesFisher
 from stochpref.likelihood import learn_setting
 from stochpref.loading import load
-from stochpref.market import N_CROWDS, LawMarket, make_crowds
+from stochpref.market import N_CROWDS, LawMarket, customers_for, make_crowds
 from stochpref.models.account import Account
 from stochpref.models.drawn import check_draws, draw_posterior, fingerprint_of, lifted
 from stochpref.models.fit import Fit, Wanted
@@ -60,7 +60,6 @@ from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
-_PURCHASES: Final = 2e7  # simulated for a call of `demand`, shared out over draws and menus
 _CUSTOMER_DRAWS: Final = 100
 _METROPOLIS: Final = "paper.metropolis:MetropolisOptions"
 
@@ -296,7 +295,7 @@ class HeterogeneousUtility(Fit):
         check_is_fitted(self)
         directions, concentrations = self._flat_draws(n_draws)
         if n_customers is None:
-            n_customers = int(np.clip(_PURCHASES / (len(concentrations) * n_menus), 512, 8192))
+            n_customers = customers_for(len(concentrations), n_menus)
         rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 1])
         crowd = make_crowds(self.mean_direction_, n_customers, N_CROWDS, rng=rng)
         return LawMarket(self.coordinates_, directions, concentrations, crowd, N_CROWDS)

@@ -39,8 +39,8 @@ def generator(random_state: int | np.random.Generator | None) -> tuple[np.random
 
 
 @contextmanager
-def reporting(verbose: bool) -> Iterator[Callable[[str], None]]:
-    """Yield what steps are told to: a status line where stderr is a terminal, nothing elsewhere."""
+def reporting(verbose: bool, start: str) -> Iterator[Callable[[str], None]]:
+    """Yield what steps are told to: a status line, which begins with `start`, where stderr is a terminal."""
     if not verbose:
         yield lambda _: None
         return
@@ -50,7 +50,7 @@ def reporting(verbose: bool) -> Iterator[Callable[[str], None]]:
     if not console.is_terminal:
         yield lambda _: None
         return
-    with console.status("comparing observations") as status:
+    with console.status(start) as status:
         yield status.update
 
 

@@ -215,14 +215,14 @@ def _hamiltonian(target: Target, seed: int, reason: str) -> Choice:
 
 
 def _importance(target: Target, seed: int, plan: Plan, reason: str) -> Choice:
-    return _weighted(Importance(target, seed, target.reference), seed, plan, reason)
+    return weighted_choice(Importance(target, seed, target.reference), seed, plan, reason)
 
 
 def _layered(target: Target, seed: int, plan: Plan, reason: str) -> Choice:
-    return _weighted(Layered(target, seed, find_layers(target)), seed, plan, reason)
+    return weighted_choice(Layered(target, seed, find_layers(target)), seed, plan, reason)
 
 
-def _weighted(sampler: Importance | Layered, seed: int, plan: Plan, reason: str) -> Choice:
+def weighted_choice(sampler: Sampler, seed: int, plan: Plan, reason: str) -> Choice:
     """Return the choice of a sampler whose draws have weights."""
 
     def adapt(asked: Plan) -> Plan:

@@ -95,7 +95,8 @@ class Diagnostics(NamedTuple):
 
     def reaches(self, n_effective: float) -> bool:
         """Tell whether chains agree and have as many effective draws as asked for."""
-        agrees = not self.is_hopeless and self.worst_r_hat < RHAT_LIMIT
+        has_chains = self.pareto_k is None or not np.isnan(self.r_hat).all()
+        agrees = not self.is_hopeless and (not has_chains or self.worst_r_hat < RHAT_LIMIT)
         return bool(agrees and self.fewest_effective >= n_effective)
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import xarray as xr
@@ -19,6 +20,7 @@ from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, group, thinned
 from stochpref.regions import usable_rows
 
 Array = NDArray[np.float64]
+LogMassFn = Callable[[Recorded, Mapping[str, Array]], Array]
 
 
 def log_predictive(recorded: Recorded, mean_direction: Array, concentration: Array) -> Array:
@@ -44,15 +46,28 @@ def log_simulated(observations: Observations, posterior: Posterior, *, rng: np.r
     return Estimate(log_probability, error)
 
 
-def add_log_likelihood(tree: xr.DataTree, recorded: Recorded) -> None:
-    """Add the group log_likelihood to a posterior: of each row that is not degenerate, under thinned draws."""
-    draws, every = thinned(tree, MAX_LIKELIHOOD_DRAWS)
-    directions, concentrations = draws["mean_direction"], draws["concentration"]
+def log_of_law(recorded: Recorded, parameters: Mapping[str, Array]) -> Array:
+    """Return (T,) log-probabilities of what was recorded under the von Mises–Fisher law of one draw."""
+    return log_recorded(recorded, parameters["concentration"] * parameters["mean_direction"]).log_mass
+
+
+def add_log_likelihood(
+    tree: xr.DataTree, recorded: Recorded, log_mass_fn: LogMassFn = log_of_law, most: int = MAX_LIKELIHOOD_DRAWS
+) -> None:
+    """Add the group log_likelihood to a posterior: of each row that is not degenerate, under thinned draws.
+
+    Parameters
+    ----------
+    log_mass_fn : (recorded, parameters of one draw by name) -> (T,) log-probabilities.
+    most : draws.
+    """
+    draws, every = thinned(tree, most)
+    shape = next(iter(draws.values())).shape[:2]
     rows = usable_rows(recorded.regions, "drop")
     used = recorded.take(rows)
-    values = np.empty((*concentrations.shape, rows.size))
-    for place in np.ndindex(*concentrations.shape):
-        values[place] = log_recorded(used, concentrations[place] * directions[place]).log_mass
+    values = np.empty((*shape, rows.size))
+    for place in np.ndindex(*shape):
+        values[place] = log_mass_fn(used, {name: drawn[place] for name, drawn in draws.items()})
     posterior = group(tree, "posterior")
     coords = {"chain": posterior["chain"].values, "draw": posterior["draw"].values[every], "observation": rows}
     tree["log_likelihood"] = xr.DataTree(

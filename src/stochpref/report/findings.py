@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.demand import Elasticities, average_demand, price_elasticities, repriced, tails_of
+from stochpref.demand import Elasticities, average_demand, price_elasticities, repriced, tails_of, typical_menu
 from stochpref.market import Market
 from stochpref.models.fit import Fit
 from stochpref.observations import Menus, Observations
 from stochpref.predictive_check import PredictiveCheck
-from stochpref.report.whatif import LEVEL, Answer, answer, sizes, typical_menu
+from stochpref.report.whatif import LEVEL, Answer, answer, sizes
 
 Array = NDArray[np.float64]
 

@@ -19,22 +19,29 @@
     return new Float64Array(bytes.buffer);
   }
 
-  // (draws × customers, size): u = cos θ μ + sin θ v, v the tangent turned by the smallest rotation from centre to μ.
+  // (draws × customers, size): u = cos θ μ + sin θ v, v the tangent turned by the smallest rotation from centre to μ, the
+  // direction of the segment in which a customer's place lies; as a rule there is but one.
   function makeUtilities() {
     const centre = unpack(market.centre), mu = unpack(market.directions);
     const tangent = unpack(market.tangents), angle = unpack(market.angles);
-    const utilities = new Float64Array(nDraws * nCustomers * size);
+    const nSegments = mu.length / (nDraws * size);
+    const end = nSegments > 1 ? unpack(market.ends) : [], place = nSegments > 1 ? unpack(market.places) : [];
+    const utilities = new Float64Array(nDraws * nCustomers * size), along = new Float64Array(nSegments);
     for (let s = 0, out = 0; s < nDraws; s++) {
-      let along = 1;
-      for (let i = 0; i < size; i++) along += centre[i] * mu[s * size + i];
-      along = Math.max(along, 1e-12);
+      for (let k = 0; k < nSegments; k++) {
+        along[k] = 1;
+        for (let i = 0; i < size; i++) along[k] += centre[i] * mu[(s * nSegments + k) * size + i];
+        along[k] = Math.max(along[k], 1e-12);
+      }
       for (let m = 0; m < nCustomers; m++) {
-        let dot = 0;
-        for (let i = 0; i < size; i++) dot += tangent[m * size + i] * mu[s * size + i];
+        let k = 0, dot = 0;
+        while (k < nSegments - 1 && place[m] >= end[s * nSegments + k]) k++;
+        const first = (s * nSegments + k) * size;
+        for (let i = 0; i < size; i++) dot += tangent[m * size + i] * mu[first + i];
         const cos = Math.cos(angle[s * nCustomers + m]), sin = Math.sin(angle[s * nCustomers + m]);
         for (let i = 0; i < size; i++) {
-          const direction = mu[s * size + i];
-          utilities[out++] = cos * direction + sin * (tangent[m * size + i] - dot * ((centre[i] + direction) / along));
+          const direction = mu[first + i];
+          utilities[out++] = cos * direction + sin * (tangent[m * size + i] - dot * ((centre[i] + direction) / along[k]));
         }
       }
     }

@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.demand import tails_of
+from stochpref.demand import rounded, tails_of
 from stochpref.market import Market
-from stochpref.observations import Menus, Observations
+from stochpref.observations import Menus
 from stochpref.problems import problem_of
 from stochpref.rows import places_of
 
@@ -59,18 +59,6 @@ def sizes(n_goods: int) -> tuple[int, int]:
     return n_customers, int(np.clip(_MOST / (n_customers * n_goods), 20, MAX_DRAWS))
 
 
-def typical_menu(observations: Observations) -> Menus:
-    """Return the menu of medians over the menus that offer a good, to four digits; inf where none does."""
-    offered = np.isfinite(observations.prices)
-    prices = np.full(observations.n_goods, np.inf)
-    for i in np.flatnonzero(offered.any(axis=0)):
-        prices[i] = _rounded(np.median(observations.prices[offered[:, i], i]))
-    problem = observations.problem
-    caps = problem.typical_caps(observations.caps)
-    budgets = [_rounded(np.median(observations.budgets))] if problem.needs_budget else None
-    return Menus(prices[None], budgets, goods=observations.goods, caps=caps, problem=problem)
-
-
 def answer(market: Market, menu: Menus) -> Answer:
     """Return what the customers buy from one menu of all goods."""
     prices, problem = menu.prices[0], problem_of(menu)
@@ -103,7 +91,7 @@ def answer(market: Market, menu: Menus) -> Answer:
 def as_payload(market: Market, menu: Menus) -> dict[str, Any]:
     """Return what the page's script needs, as JSON holds it; arrays as base64 of little-endian doubles."""
     known = menu.prices[0][np.isfinite(menu.prices[0])]
-    asking = np.where(np.isfinite(menu.prices[0]), menu.prices[0], _rounded(np.median(known)) if known.size else 1.0)
+    asking = np.where(np.isfinite(menu.prices[0]), menu.prices[0], rounded(np.median(known)) if known.size else 1.0)
     caps, problem = menu.caps[0], problem_of(menu)
     return {
         "prices": asking.tolist(),
@@ -136,7 +124,3 @@ def _most_common(baskets: Counter[bytes], n_goods: int, count: int) -> tuple[tup
         (tuple(np.flatnonzero(np.unpackbits(np.frombuffer(key, np.uint8), count=n_goods)).tolist()), number / count)
         for key, number in baskets.most_common(N_BASKETS)
     )
-
-
-def _rounded(value: Any) -> float:
-    return float(f"{float(value):.4g}")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.mass.masses import Masses, Sums, exact_log_mass
+from stochpref.mass.mixture import LawMasses, MixtureSums, sums_over_units
 from stochpref.regions import Regions
 from stochpref.stores.memory import Memory
 from stochpref.stores.protocol import NOT_ASKED
@@ -48,6 +49,23 @@ class Device(Memory):
         """Return the mass of every row."""
         masses = Masses(*_on_device(self.regions).rows(h, tolerance=tolerance))
         return masses if gradient else masses._replace(gradient=None)
+
+    def law_masses(self, laws: Array, *, gradient: bool = False, tolerance: float = 1e-10) -> LawMasses:
+        """Return the masses of every row under each law; gradients come with them."""
+        merged = self.regions.merged()
+        distinct = self.regions if merged is None else merged.regions
+        counts, place = (np.ones(len(distinct)), np.arange(len(distinct))) if merged is None else merged[1:3]
+        each = [self.likelihood.rows(h, tolerance=tolerance) for h in laws]
+        slopes = np.stack([found.gradient if gradient else found.gradient[:, :0] for found in each])
+        return LawMasses(np.stack([found.log_mass for found in each]), slopes, counts, np.asarray(place), distinct)
+
+    def mixture(
+        self, log_weights: Array, laws: Array, *, unit: Indices | None = None, derivatives: int = 1,
+        tolerance: float = 1e-10,
+    ) -> MixtureSums:  # fmt: skip
+        """Return sums under a mixture, as `Store.mixture`; the information is summed on threads."""
+        found = self.law_masses(laws, gradient=derivatives > 0, tolerance=tolerance)
+        return sums_over_units(found, log_weights, unit, laws, derivatives, tolerance)
 
 
 def _on_device(regions: Regions, counts: Array | None = None) -> JaxLogLikelihood:

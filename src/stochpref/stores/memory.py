@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from stochpref.regions import Regions
 from stochpref.stores.protocol import Store, Task
 
@@ -27,6 +30,10 @@ class Memory(Store):
         """Return how many regions there are, equal ones counted once where many are."""
         merged = self.regions.merged()
         return len(self.regions) if merged is None else len(merged.regions)
+
+    def among(self, rows: NDArray[np.intp]) -> Memory:
+        """Return the store of some rows."""
+        return Memory(self.regions[rows])
 
     def load(self) -> Regions:
         """Return the regions."""

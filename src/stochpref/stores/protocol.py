@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.mass.masses import Masses, Sums, exact_log_mass, sum_log_mass, sum_with_information
+from stochpref.mass.mixture import LawMasses, MixtureSums, join_law_masses, masses_by_law, mixture_sums, sums_over_units
 from stochpref.problems.interval_regions import IntervalRegions
 from stochpref.regions import Regions
 from stochpref.stores.packing import PackedRegions, ReportFn, pick_rows
@@ -134,6 +135,35 @@ class Store(ABC):
         """Return the mass of every row."""
         return join_masses(list(self.map(partial(exact_log_mass, laws=h, gradient=gradient, tolerance=tolerance))))
 
+    def law_masses(self, laws: Array, *, gradient: bool = False, tolerance: float = 1e-10) -> LawMasses:
+        """Return the masses of every row under each of several laws (K, n)."""
+        return join_law_masses(
+            list(self.map(partial(masses_by_law, laws=laws, gradient=gradient, tolerance=tolerance)))
+        )
+
+    def mixture(
+        self,
+        log_weights: Array,
+        laws: Array,
+        *,
+        unit: NDArray[np.intp] | None = None,
+        derivatives: int = 1,
+        tolerance: float = 1e-10,
+    ) -> MixtureSums:
+        """Return sums over all rows under a mixture of laws.
+
+        Parameters
+        ----------
+        log_weights, laws : (K,) and (K, n) h = κμ.
+        unit : (T,) whose segment each row's is, numbered from 0; None where every row has its own.
+        derivatives : 0 for values alone, 1 for gradients too, 2 for the information too.
+        """
+        if unit is not None:  # purchases of one customer may be in several parts
+            found = self.law_masses(laws, gradient=derivatives > 0, tolerance=tolerance)
+            return sums_over_units(found, log_weights, unit, laws, derivatives, tolerance)
+        parts = self.map(mixture_sums, log_weights, laws, None, derivatives, tolerance)
+        return reduce(_add_mixtures, self._told(parts))
+
     def all_contain(self, h: Array) -> bool:
         """Tell whether h lies strictly inside every region."""
         return all(self.map(_all_contain, h))
@@ -169,6 +199,16 @@ def join_masses(parts: Sequence[Masses]) -> Masses:
 
 def _add(first: Sums, second: Sums) -> Sums:
     return Sums(first.value + second.value, first.gradient + second.gradient, first.information + second.information)
+
+
+def _add_mixtures(first: MixtureSums, second: MixtureSums) -> MixtureSums:
+    return MixtureSums(
+        first.value + second.value,
+        first.units + second.units,
+        first.rows + second.rows,
+        first.gradient + second.gradient,
+        first.information + second.information,
+    )
 
 
 def _all_contain(regions: Regions, h: Array) -> bool:
