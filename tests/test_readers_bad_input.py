@@ -90,7 +90,7 @@ def as_arguments(options: dict[str, Any]) -> tuple[str, ...] | None:
         elif option == "caps" and isinstance(value, list):
             return None
         else:
-            arguments += ["--cap" if option == "caps" else f"--{option}", str(value)]
+            arguments += ["--cap" if option == "caps" else f"--{option.replace('_', '-')}", str(value)]
     return tuple(arguments)
 
 
@@ -366,6 +366,11 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_bad_input(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_refused(case, tmp_path, monkeypatch)
+
+
+def check_refused(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a case is refused as it should be, from Python and from the command line."""
     source = None
 
     def attempt() -> None:

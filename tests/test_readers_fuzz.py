@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -41,6 +43,23 @@ voter_id;vote;age
 v1;7,9;30
 v2;;31
 """
+ORDERS = b"""order_id;sku;qty;unit_price;discount;store;order_date;customer_id
+7;tea;1;2,5;;north;2026-03-02;a
+7; cake ;2;3;1;north;2026-03-02;a
+8;tea;1;"1.002,5";;south;03.03.2026;b
+8;rum;-1;4;;south;2026-03-03 10:00;b
+"""
+CHOICES = b"""person,task,card,price,pick
+1,1,"a,b",1.5,yes
+1,1,c ,2,no
+1,2,"a,b",1.5,
+1,2,c,$2,1
+"""
+PICKS = b"""price_a,price_b,pick,town
+1,2,a,x
+2,1,b,"y,z"
+2,,a,x
+"""
 FUZZED = settings(deadline=None, derandomize=True, max_examples=250)
 
 
@@ -58,7 +77,7 @@ def read(source: Any, **options: Any) -> sp.Observations | None:
     except sp.StochprefError:
         return None
     cost = np.where(np.isfinite(observations.prices), observations.prices, 0.0) * observations.bundles
-    assert np.all(cost.sum(axis=1) <= observations.budgets * (1 + 1e-6))
+    assert np.all(cost.sum(axis=1) <= observations.budgets * (1 + 1e-6))  # of choices, whose budgets are infinite, too
     return observations
 
 
@@ -81,7 +100,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".pb", ".parquet", ".csv.gz"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".pb", ".parquet", ".csv.gz", ".xlsx"])
 def test_any_bytes(folder: Path, suffix: str) -> None:
     path = folder / f"any{suffix}"
 
@@ -103,8 +122,27 @@ def test_any_bytes(folder: Path, suffix: str) -> None:
         (WIDE, ".csv", {"caps": 9, "skip_bad": True, "columns": {"quantity": "*", "price": 1.0}, "budget": "spent"}),
         (PABULIB, ".pb", {}),
         (PABULIB, ".pb", {"budget": "spent", "skip_bad": True}),
+        (ORDERS, ".csv", {"caps": 1e4}),
+        (
+            ORDERS,
+            ".csv",
+            {"caps": 1e4, "fill_prices": "store,month", "fill_within": 3, "skip_bad": True, "by": "store"},
+        ),
+        (CHOICES, ".csv", {"choice": "pick", "columns": {"observation": "person,task", "good": "card"}}),
+        (PICKS, ".csv", {"choice": "pick", "by": "town"}),
     ],
-    ids=["long", "long-skip", "wide", "wide-star-skip", "pabulib", "pabulib-skip"],
+    ids=[
+        "long",
+        "long-skip",
+        "wide",
+        "wide-star-skip",
+        "pabulib",
+        "pabulib-skip",
+        "orders",
+        "orders-by",
+        "choices-key",
+        "picks-by",
+    ],
 )
 def test_valid_files_after_mutation(folder: Path, valid: bytes, suffix: str, options: dict[str, Any]) -> None:
     path = folder / f"mutated{suffix}"
@@ -118,6 +156,68 @@ def test_valid_files_after_mutation(folder: Path, valid: bytes, suffix: str, opt
 
     attempt()
     assert outcomes == {True, False}  # some mutations are harmless, some are not
+
+
+@pytest.mark.parametrize("kind", [".csv", ".pb"])
+def test_several_files_after_mutation(tmp_path_factory: pytest.TempPathFactory, kind: str) -> None:
+    home = tmp_path_factory.mktemp("several")
+    valid = {".csv": PICKS, ".pb": PABULIB}[kind]
+    options: dict[str, Any] = {".csv": {"choice": "pick"}, ".pb": {"budget": "spent"}}[kind]
+    (home / f"whole{kind}").write_bytes(valid)
+    outcomes = set()
+
+    @FUZZED
+    @given(mutated(valid), st.sampled_from([None, "file"]), st.booleans())
+    def attempt(data: bytes, by: str | None, skip_bad: bool) -> None:
+        (home / f"mutated{kind}").write_bytes(data)
+        outcomes.add(read(home, by=by, skip_bad=skip_bad, **options) is None)
+
+    attempt()
+    assert outcomes == {True, False}
+
+
+def workbook() -> bytes:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for line in PICKS.decode().splitlines():
+        sheet.append([float(cell) if cell.isdigit() else cell for cell in line.split(",")[:3]])
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def test_damaged_workbook(folder: Path) -> None:
+    path, valid = folder / "damaged.xlsx", workbook()
+    path.write_bytes(valid)
+    assert read(path, choice="pick") is not None
+
+    @settings(FUZZED, max_examples=60)  # each takes a library of XML to parse
+    @given(st.integers(0, len(valid) - 1), st.integers(1, 255), st.booleans())
+    def attempt(position: int, change: int, is_cut: bool) -> None:
+        data = bytearray(valid)
+        data[position] ^= change
+        path.write_bytes(data[:position] if is_cut else data)
+        read(path, choice="pick")
+
+    attempt()
+
+
+a_cell = st.none() | st.booleans() | st.integers() | st.floats() | st.dates() | st.text("ab=1,$ ", max_size=4)
+
+
+def test_any_cells_of_a_workbook(folder: Path) -> None:
+    path = folder / "any_cells.xlsx"
+
+    @settings(FUZZED, max_examples=60)
+    @given(st.lists(st.lists(a_cell, min_size=3, max_size=3), min_size=1, max_size=3))
+    def attempt(rows: list[list[Any]]) -> None:
+        book = openpyxl.Workbook()
+        for row in [["price_a", "price_b", "pick"], *rows]:
+            book.active.append([None if isinstance(cell, float) and not np.isfinite(cell) else cell for cell in row])
+        book.save(path)
+        read(path, choice="pick")
+
+    attempt()
 
 
 def test_damaged_parquet(folder: Path) -> None:
@@ -145,7 +245,9 @@ cells = st.one_of(
 @FUZZED
 @given(
     st.lists(st.tuples(st.text(max_size=3) | st.integers(0, 2), *[cells] * 4), min_size=1, max_size=4),
-    st.sampled_from([None, {"price": 1.0}, {"quantity": "*", "good": "observation"}, {"budget": "2"}]),
+    st.sampled_from(
+        [None, {"price": 1.0}, {"quantity": "*", "good": "observation"}, {"budget": "2"}, {"observation": "good,price"}]
+    ),
 )
 def test_any_pandas_frame(rows: list[tuple[Any, ...]], columns: dict[str, Any] | None) -> None:
     read(pd.DataFrame(rows, columns=["observation", "good", "price", "quantity", "budget"]), columns=columns)
