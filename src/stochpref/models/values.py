@@ -79,7 +79,7 @@ class Values:
         """Return numbers from 0 to 1, NaN where nothing is given."""
         value = self.found.get(name)
         is_right = isinstance(value, list) and all(
-            x is None or isinstance(x, int | float) and 0 <= x <= 1 for x in value
+            x is None or (isinstance(x, int | float) and 0 <= x <= 1) for x in value
         )
         if not isinstance(value, list) or not is_right:
             self._wrong(name, f"{count} numbers from 0 to 1")
