@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, brentq, minimize
 from scipy.stats import chi2
 
-from stochpref.audit import refuse_baskets
 from stochpref.bessel import mean_resultant_length
 from stochpref.clusters import clustered_covariance, clusters_of
 from stochpref.errors import InvalidArgument, shown
@@ -357,7 +356,6 @@ def fit_maximum_likelihood(
     if len(names) < 2:
         raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
     with open_store(source, engine=engine, degenerate=degenerate, report=report) as (store, origin):
-        refuse_baskets(origin.kept)
         if store.is_large:
             maximum, anchored = maximise_large(store, tolerance=tolerance)
             information = anchored.exact.information

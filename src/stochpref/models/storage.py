@@ -107,9 +107,9 @@ def restore_check(learned: Values, observations: Observations) -> PredictiveChec
     n_sizes = max(len(saved.found["size"]), 1) if isinstance(saved.found.get("size"), list) else 1
     found: dict[str, Any] = {"goods": observations.goods}
     for name in ("share", "share_lower", "share_upper"):
-        found[name] = saved.numbers_or_none(name, n)
+        found[name] = saved.shares(name, n)
     for name in ("size", "size_lower", "size_upper"):
-        found[name] = saved.numbers(name, n_sizes)
+        found[name] = saved.shares(name, n_sizes)
     for name in ("spent", "spent_lower", "spent_upper"):
         found[name] = saved.number(name)
     for name in ("novel", "novel_lower", "novel_upper"):

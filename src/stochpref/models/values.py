@@ -75,11 +75,14 @@ class Values:
             self._wrong(name, f"{' × '.join(str(size) for size in shape)} numbers")
         return values
 
-    def numbers_or_none(self, name: str, count: int) -> Array:
-        """Return finite numbers, NaN where nothing is given."""
+    def shares(self, name: str, count: int) -> Array:
+        """Return numbers from 0 to 1, NaN where nothing is given."""
         value = self.found.get(name)
-        if not isinstance(value, list) or not all(x is None or isinstance(x, int | float) for x in value):
-            self._wrong(name, f"{count} numbers")
+        is_right = isinstance(value, list) and all(
+            x is None or (isinstance(x, int | float) and 0 <= x <= 1) for x in value
+        )
+        if not isinstance(value, list) or not is_right:
+            self._wrong(name, f"{count} numbers from 0 to 1")
         known = Values({name: [0.0 if x is None else x for x in value]}, self.where)
         return np.where([x is None for x in value], np.nan, known.numbers(name, count))
 
