@@ -31,7 +31,7 @@ read_yogurt = partial(sp.read_observations, columns=YOGURT | {"price": 1.0, "bud
 read_yogurt_paid = partial(sp.read_observations, columns=YOGURT, budget="spent")
 read_scotch = partial(sp.read_observations, columns={"quantity": "*", "price": 1.0}, budget="spent")
 read_tafeng = partial(sp.read_observations, columns={"quantity": "x", "price": "a"}, budget="spent")
-read_votes = partial(sp.read_observations, budget="spent")
+read_votes = partial(sp.read_observations, problem="divisible", budget="spent")
 
 
 def read_yogurt_value(path: Path) -> sp.Observations:
@@ -111,7 +111,7 @@ CASES = (
     Case(
         "votes, Greensboro 3, b = stated",
         "pb_knapsack/US_Stanford_Dataset_PB_Greensboro_District_3_2019_vote_knapsacks.pb",
-        sp.read_observations,
+        partial(sp.read_observations, problem="divisible"),
         BASKETS,
     ),
 )

@@ -19,7 +19,7 @@ if len(sys.argv) not in (2, 3) or not Path(sys.argv[1]).exists():
 seconds = float(sys.argv[2]) if len(sys.argv) == 3 else 60.0
 
 # Projects are whole: money left over does not say that the rest is worthless, so we condition on what was spent.
-votes = sp.read_observations(sys.argv[1], budget="spent")
+votes = sp.read_observations(sys.argv[1], problem="divisible", budget="spent")
 print(votes.audit(), "\n")
 order = np.random.default_rng(0).permutation(len(votes))
 later, learn = votes[np.sort(order[: len(votes) // 5])], votes[np.sort(order[len(votes) // 5 :])]

@@ -64,6 +64,17 @@ def in_units() -> sp.HeterogeneousUtility:
 
 
 @cache
+def of_whole_goods(n_in_part: int = 0) -> sp.HeterogeneousUtility:
+    """A fit to whole goods, two of some and one of others, the last of them in part."""
+    n, rng = 6, np.random.default_rng(6)
+    goods, caps = [f"good{i + 1}" for i in range(n)], [2, 1, 2, 1, 1, 1]
+    problem = sp.problems.Whole(goods[: n - n_in_part] if n_in_part else None)
+    menus = sp.Menus(rng.uniform(1, 2, (60, n)), rng.uniform(1, 6, 60), goods=goods, caps=caps, problem=problem)
+    law = sp.VonMisesFisher(np.array([3.0, 2.0, 1.0, -1.0, 1.0, 2.0]) / np.sqrt(20.0), 8.0)
+    return fit_posterior(sp.simulate(law, menus, 60, rng=rng))
+
+
+@cache
 def hostile(is_common: bool) -> sp.HeterogeneousUtility | sp.CommonUtility:
     data = purchases(len(HOSTILE), 80, is_common=is_common, goods=HOSTILE)
     return sp.CommonUtility(random_state=0).fit(data) if is_common else fit_posterior(data)

@@ -264,6 +264,23 @@ def test_pabulib_votes_are_bundles(tmp_path):
     np.testing.assert_array_equal(over.budgets, [100, 99.5, 99.5])
 
 
+def test_pabulib_votes_are_whole_and_not_empty_unless_stated_otherwise(tmp_path):
+    path = write(tmp_path, PABULIB, "town.pb")
+    some_empty = sp.read_observations(path)
+    assert (some_empty.problem.name, some_empty.nonempty) == ("whole", False)
+    assert any("read as whole projects, 1 of them empty; problem='divisible'" in note for note in some_empty.notes)
+    none_empty = sp.read_observations(write(tmp_path, PABULIB.replace("v2;31;\n", ""), "full.pb"))
+    assert (none_empty.problem.name, none_empty.nonempty) == ("whole", True)
+    assert any("empty ballots are not among them" in note for note in none_empty.notes)
+    before = sp.read_observations(tmp_path / "full.pb", problem="divisible")
+    assert (before.problem.name, before.nonempty) == ("divisible", False)
+    assert not any("whole projects" in note for note in before.notes)
+    assert sp.read_observations(tmp_path / "full.pb", units=1).problem.name == "whole"
+    both = sp.read_observations([path, tmp_path / "full.pb"])
+    assert (len(both), both.nonempty) == (5, False)
+    np.testing.assert_array_equal(sp.read_observations(write(tmp_path, WIDE)).problem.name, "divisible")
+
+
 @pytest.mark.parametrize("layout", ["long", "wide"])
 def test_rounded_figures_count_as_all_spent_and_money_left_as_left(tmp_path, layout):
     prices, exact = np.array([[3.0, 1.0]] * 4), np.array([[1 / 3, 0.0], [2 / 3, 0.0], [1.0, 0.0], [1.0, 1.0]])

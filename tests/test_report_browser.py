@@ -16,7 +16,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 import stochpref as sp
 from stochpref.demand import typical_menu
 from stochpref.report import whatif, words
-from tests.small_fits import HOSTILE, common, hostile, in_units, posterior, rendered
+from tests.small_fits import HOSTILE, common, hostile, in_units, of_whole_goods, posterior, rendered
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium and chromedriver are installed")
@@ -43,7 +43,7 @@ def browser(tmp_path_factory):
 def pages(tmp_path_factory):
     home = tmp_path_factory.mktemp("pages")
     models = {"posterior": posterior(5), "common": common(5), "many": posterior(16), "hostile": hostile(False)}
-    models["units"] = in_units()
+    models |= {"units": in_units(), "whole": of_whole_goods(), "mixed": of_whole_goods(2)}
     for name, model in models.items():
         (home / f"{name}.html").write_text(rendered(model), encoding="utf-8")
     groups = {"north": posterior(5), HOSTILE[0]: common(5), "west": "nobody bought anything"}
@@ -125,9 +125,12 @@ def menus_to_try(menu):
     ]
 
 
-@pytest.mark.parametrize("name", ["posterior", "many", "units"])
+@pytest.mark.parametrize("name", ["posterior", "many", "units", "whole", "mixed"])
 def test_the_page_equals_the_library_on_the_same_draws(visit, name):
-    model = in_units() if name == "units" else posterior(5 if name == "posterior" else 16)
+    model = {
+        "posterior": lambda: posterior(5), "many": lambda: posterior(16), "units": in_units, "whole": of_whole_goods,
+        "mixed": lambda: of_whole_goods(2),
+    }[name]()  # fmt: skip
     n = len(model.goods_)
     n_customers, n_draws = whatif.sizes(len(model.coordinates_))
     menu = typical_menu(model.observations_)

@@ -74,7 +74,9 @@ def test_files_of_different_kinds(tmp_path: Path) -> None:
     pd.read_csv(tmp_path / "a.csv").to_parquet(tmp_path / "b.parquet")
     (tmp_path / "c.csv").write_text("budget,price_milk,quantity_milk\n3,2,1\n")
     (tmp_path / "d.pb").write_text(VOTES)
-    found = scan(tmp_path)
+    with pytest.raises(sp.InvalidArgument, match=r"same problem; Divisible.*Whole.*state one for all"):
+        scan(tmp_path)
+    found = scan(tmp_path, problem="divisible")
     assert found.layout == "long and wide and pabulib"
     assert len(found.accept()) == 7
     assert found.accept().goods == ("milk", "bread", "7", "9")

@@ -76,7 +76,12 @@ _Column: TypeAlias = Annotated[
     ),
 ]
 _Problem: TypeAlias = Annotated[
-    str, one_of(PROBLEMS, "What customers solve: goods in part and a budget, one good of several, or money to keep.")
+    str | None,
+    one_of(
+        PROBLEMS,
+        "What customers solve: goods in part and a budget, whole goods and a budget, one good of several, or money to "
+        "keep. Unless stated whole goods for a .pb file, goods in part for others.",
+    ),
 ]
 _Cap: TypeAlias = Annotated[float, typer.Option(help="Largest quantity of a good, unless a column says so.")]
 
@@ -122,7 +127,7 @@ class Reading:
     ] = None
     fill_within: Annotated[float, typer.Option(help="Of orders: days that such a price may be away.")] = 28.0
     sheet: _Sheet = None
-    problem: _Problem = "divisible"
+    problem: _Problem = None
     units: Annotated[
         list[str] | None,
         typer.Option(help="Split goods into units, each with a worth of its own: 3, or coffee=3; may be repeated."),
@@ -167,7 +172,7 @@ class Reading:
         """Return the observations of a folder of Parquet files, which are not loaded."""
         from stochpref.readers import StoredObservations  # noqa: PLC0415
 
-        if self.problem != "divisible":
+        if self.problem not in (None, "divisible"):
             raise InvalidArgument(
                 f"--problem must be divisible for a folder, which is read in blocks; received {self.problem}; join its "
                 "files into one"

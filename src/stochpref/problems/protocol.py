@@ -203,7 +203,10 @@ class Problem(ABC):
         """Return the problem of these rows followed by those of others."""
         for other in others:
             if other != self:
-                raise InvalidArgument(f"concat needs the same problem; {self!r} against {other!r}")
+                raise InvalidArgument(
+                    f"concat needs the same problem; {self!r} against {other!r}; state one for all, such as "
+                    "problem='divisible'"
+                )
         return self
 
     def over(self, goods: tuple[str, ...], known: tuple[str, ...] | None = None) -> Self:  # noqa: ARG002

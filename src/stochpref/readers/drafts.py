@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_text
 from stochpref.errors import InvalidArgument, UnreadableData, counted
-from stochpref.problems import Problem
+from stochpref.problems import Problem, as_problem
 from stochpref.readers.cells import Labels, combine_labels, to_labels, to_numbers
 from stochpref.readers.mapping import Place, called, group_columns
 from stochpref.readers.tables import Table
@@ -43,7 +43,7 @@ class Wishes:
     choice : the column that says which good was chosen, or how the columns that mark it begin; None for quantities.
     by : the columns that say together which group an observation belongs to; none for no groups.
     fill_within : days that such a price may be away where nobody bought the good in all of the keys.
-    problem : what customers solve; None for menus, which leave it open.
+    problem : what customers solve; None where the source is to say, and for menus, which leave it open.
     needs_budget : a budget is part of what is asked.
     features : what is known of goods, by the columns of a .pb file.
     """
@@ -88,7 +88,8 @@ class Draft:
 
     prices : (T, n), inf where a good is not on offer. bundles : (T, n), None for menus. caps : (T, n).
     budgets : (T,), inf where the problem knows none.
-    problem, needs_budget : as in `Wishes`.
+    problem, needs_budget : what customers solve, None for menus; whether budgets are stated.
+    nonempty : only bundles that are not empty are in the source.
     goods : n names. customers : T labels or None.
     labels : T names of observations; empty where the row number says it all.
     groups : T labels of groups or None.
@@ -120,6 +121,7 @@ class Draft:
     titles: tuple[str, ...] | None = None
     features: Mapping[str, Array] = field(default_factory=dict)
     groups: tuple[str, ...] | None = None
+    nonempty: bool = False
 
 
 class CellReader:
@@ -235,7 +237,7 @@ def finish_draft(
         budgets=budgets,
         bundles=bundles,
         caps=caps,
-        problem=wishes.problem,
+        problem=as_problem("divisible") if bundles is not None and wishes.problem is None else wishes.problem,
         needs_budget=wishes.needs_budget,
         goods=goods,
         customers=customers,

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Pabulib files (.pb): participatory-budgeting votes, read as bundles of whole projects.
 
+Unless a problem is stated projects are whole, and ballots not empty where none is.
+
 Three sections of semicolon-separated rows: META (key;value, holds ``budget``), PROJECTS (project_id;cost;…) and VOTES
 (voter_id;…;vote, a comma list of project ids). Every voter faces the same prices and budget, so that the whole file is
 one menu. Ballots that cost more than the budget are approval ballots: no budget bound them.
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 from stochpref.checks import nearest
 from stochpref.errors import InvalidArgument, UnreadableData, counted, listed, shown
 from stochpref.kinds import MONEY_TOLERANCE
+from stochpref.problems import as_problem
 from stochpref.readers.cells import parse_number
 from stochpref.readers.delimited import decode
 from stochpref.readers.drafts import Draft, Flaw, Wishes, check_shape, finish_draft
@@ -89,8 +92,20 @@ def draft_pabulib(data: bytes, source: str, wishes: Wishes) -> Draft:
         layout="pabulib",
         notes=notes,
     )
+    if ballots is not None and wishes.problem is None:  # projects are funded whole or not at all
+        is_empty = ballots.bundles.sum(axis=1) == 0
+        draft = replace(draft, problem=as_problem("whole"), nonempty=not is_empty.any(), notes=_noted(draft, is_empty))
     return replace(
         draft, titles=titles, features={name: np.tile(values, (shape[0], 1)) for name, values in features.items()}
+    )
+
+
+def _noted(draft: Draft, is_empty: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return the notes of a draft, and one on what its votes are taken to be."""
+    empty = "empty ballots are not among them" if not is_empty.any() else f"{is_empty.sum():,} of them empty"
+    return (
+        *draft.notes,
+        f"votes: read as whole projects, {empty}; problem='divisible' (--problem divisible) for parts",
     )
 
 

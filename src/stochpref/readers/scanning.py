@@ -38,7 +38,7 @@ def read_observations(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
-    problem: str | Problem = "divisible",
+    problem: str | Problem | None = None,
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
 ) -> Observations:
@@ -67,8 +67,9 @@ def read_observations(
         chosen. The problem then is "one" unless another is stated.
     fill_prices, fill_within : as in `read_orders`.
     sheet : of a workbook, by name; None for the only one, or the first.
-    problem : what customers solve, by name or as an object of `stochpref.problems`. Budgets are not read for one that
-        knows none, such as "open" or "one".
+    problem : what customers solve, by name or as an object of `stochpref.problems`; None for that of the source: whole
+        projects of a .pb file, whose ballots count as not empty if none is, and divisible goods elsewhere. Budgets are
+        not read for one that knows none, such as "open" or "one".
     units : into how many units each good is split, or some by name, each with a worth of its own: `problems.Divisible`.
     features : of the projects of a .pb file, "category" and "target": a feature for each of the words listed there.
 
@@ -112,7 +113,7 @@ def read_orders(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
-    problem: str | Problem = "divisible",
+    problem: str | Problem | None = None,
     units: int | Mapping[str, int] = 1,
 ) -> Observations:
     """Return the observations of an export of orders: a row per line of an order, only what was bought.
@@ -164,7 +165,7 @@ def scan(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
-    problem: str | Problem = "divisible",
+    problem: str | Problem | None = None,
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
 ) -> Scan:
@@ -192,7 +193,7 @@ def make_wishes(
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
-    problem: str | Problem = "divisible",
+    problem: str | Problem | None = None,
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
     by: str | Iterable[str] | None = None,
@@ -207,15 +208,16 @@ def make_wishes(
         raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
     if choice is not None and (not isinstance(choice, str) or not choice or "quantity" in (columns or ())):
         raise InvalidArgument(f"choice must name a column, in place of one of quantities; received {choice!r}")
-    solved = as_problem("one" if choice is not None and problem == Divisible.name else problem)
-    split = Divisible(units)
+    stated = "one" if choice is not None and problem in (None, Divisible.name) else problem
+    solved, split = None if stated is None else as_problem(stated), Divisible(units)
     if split != Divisible():
-        if solved != Divisible():
+        if solved not in (None, Divisible()):
             raise InvalidArgument(
-                f"units are of problem 'divisible'; received problem={solved.name!r}; leave out one of the two"
+                f"units are of problem 'divisible'; received problem={problem!r}; leave out one of the two"
             )
         solved = split
-    if not solved.needs_budget and budget != "stated":
+    needs_budget = solved is None or solved.needs_budget
+    if solved is not None and not needs_budget and budget != "stated":
         raise InvalidArgument(
             f"budget must be left out where problem {solved.name!r} knows none; received {budget!r}; leave out one of "
             "the two"
@@ -231,7 +233,7 @@ def make_wishes(
         fill_within=float(fill_within),
         sheet=sheet,
         problem=solved,
-        needs_budget=solved.needs_budget,
+        needs_budget=needs_budget,
         features=tuple(str(name) for name in features),
         by=() if by in (None, BY_FILE) else tuple(groups or ()),
         choice=choice,
@@ -355,7 +357,7 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
         problem=draft.problem,
         features={name: values[kept] for name, values in draft.features.items()},
         titles=draft.titles,
-        nonempty=False,
+        nonempty=draft.nonempty,
         groups=None if draft.groups is None else tuple(draft.groups[t] for t in kept.tolist()),
         notes=draft.notes if kept.size == len(draft.budgets) else (*draft.notes, _left_out(draft, kept.size)),
     )

@@ -122,6 +122,8 @@ def join_scans(names: Sequence[str], scans: Sequence[Scan], *, by_file: bool) ->
         return f"{shown(names[k])}, {scans[k].locate(position - first)}"
 
     notes = _joined_notes(names, scans, goods)
+    if len({one.nonempty for one in kept}) > 1:  # where one file holds an empty bundle, those of others count as seen
+        kept = [changed(one, nonempty=False) for one in kept]
     observations = kept[0].concat(*kept[1:]) if kept else None
     if observations is not None:
         observations = changed(observations, notes=notes, titles=_titles(goods, scans))
