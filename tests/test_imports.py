@@ -37,6 +37,7 @@ ORDER = [
     "mass",
     "stores",
     "probability",
+    "features",
     "likelihood",
     "posterior",
     "segments",

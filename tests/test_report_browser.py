@@ -16,7 +16,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 import stochpref as sp
 from stochpref.demand import typical_menu
 from stochpref.report import whatif, words
-from tests.small_fits import HOSTILE, common, hostile, posterior, rendered
+from tests.small_fits import HOSTILE, common, hostile, posterior, rendered, segmented
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium and chromedriver are installed")
@@ -42,7 +42,10 @@ def browser(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     home = tmp_path_factory.mktemp("pages")
-    models = {"posterior": posterior(5), "common": common(5), "many": posterior(16), "hostile": hostile(False)}
+    models = {
+        "posterior": posterior(5), "common": common(5), "many": posterior(16), "hostile": hostile(False),
+        "segmented": segmented(4),
+    }  # fmt: skip
     for name, model in models.items():
         (home / f"{name}.html").write_text(rendered(model), encoding="utf-8")
     groups = {"north": posterior(5), HOSTILE[0]: common(5), "west": "nobody bought anything"}
@@ -124,9 +127,11 @@ def menus_to_try(menu):
     ]
 
 
-@pytest.mark.parametrize("name", ["posterior", "many"])
+@pytest.mark.parametrize("name", ["posterior", "many", "segmented"])
 def test_the_page_equals_the_library_on_the_same_draws(visit, name):
-    model = posterior(5 if name == "posterior" else 16)
+    model = {"posterior": lambda: posterior(5), "many": lambda: posterior(16), "segmented": lambda: segmented(4)}[
+        name
+    ]()
     n = len(model.goods_)
     n_customers, n_draws = whatif.sizes(n)
     menu = typical_menu(model.observations_)
