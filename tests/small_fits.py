@@ -48,6 +48,17 @@ def posterior(n: int, size: int = 60) -> sp.HeterogeneousUtility:
 
 
 @cache
+def segmented(n: int, size: int = 60) -> sp.SegmentedUtility:
+    """Return a fit to purchases of two crowds, who want the goods in opposite orders."""
+    one, other = purchases(n, size), purchases(n, size, seed=1)
+    other = sp.Observations(other.prices[:, ::-1], other.budgets, other.bundles[:, ::-1], goods=one.goods)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # so few draws have not converged
+        model = sp.SegmentedUtility(2, n_draws=10, n_effective=0, random_state=0)
+        return model.fit(one.concat(other))
+
+
+@cache
 def common(n: int, size: int = 60) -> sp.CommonUtility:
     return sp.CommonUtility(random_state=0).fit(purchases(n, size, is_common=True))
 

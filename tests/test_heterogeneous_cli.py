@@ -97,7 +97,25 @@ def test_refuses_options_of_the_other_model(folder: Path) -> None:
     assert "--odd belongs to --model common" in result.output
     result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--model", "common", "--draws", 3)
     assert result.exit_code == 2
-    assert "--draws belongs to --model heterogeneous" in result.output
+    assert "--draws belongs to --model heterogeneous or segmented; this fit is of model common" in result.output
+    result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--segments", 3)
+    assert result.exit_code == 2
+    assert "--segments belongs to --model segmented; this fit is of model heterogeneous" in result.output
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_segments_are_fitted_and_told(folder: Path) -> None:
+    quick = ("--model", "segmented", "--draws", 20, "--effective", 0)
+    result = run("fit", folder / "purchases.csv", "--out", folder / "segments", *quick, "--segments", 2, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["model"] == "segmented"
+    assert [row["n_asked"] for row in found["path"]] == [1, 2]
+    assert not found["is_auto"]
+    assert sp.load_fit(folder / "segments").n_segments == 2
+    result = run("fit", folder / "purchases.csv", "--out", folder / "segments", *quick, "--segments", "few")
+    assert result.exit_code == 2
+    assert "n_segments must be 'auto' or a whole number, 1 or more; received 'few'" in result.output
 
 
 def test_a_fit_made_here_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ ORDER = [
     "stores",
     "probability",
     "clusters",
+    "features",
     "likelihood",
     "posterior",
     "segments",

@@ -25,7 +25,7 @@ import stochpref as sp
 from stochpref.archives import netcdf
 from stochpref.models import storage
 from tests.reference.fits_of_0_1_0 import BUDGETS, PRICES
-from tests.small_fits import common, posterior
+from tests.small_fits import common, posterior, segmented
 
 REFERENCE = Path(__file__).parent / "reference"
 SECONDS = 20  # for a case: the slowest takes a tenth of a second
@@ -103,7 +103,7 @@ def use(model: Any) -> None:
     assert str(model.summary())
     assert np.isfinite(model.predict(np.resize(PRICES, (3, len(model.goods_))), BUDGETS)).all()
     assert not np.isnan(model.score(model.observations_[:2]))
-    if isinstance(model, sp.HeterogeneousUtility):
+    if model.customers_differ:
         menus = model.observations_.menus[:1]
         assert np.isfinite(model.demand(menus, n_draws=2, n_customers=64).mean).all()
 
@@ -115,7 +115,7 @@ def whole(name: str) -> dict[str, bytes]:
         folder = REFERENCE / f"fit-{name.replace(' ', '-')}"
     else:
         folder = Path(os.environ["PYTEST_TMP"]) / name
-        {"common": common, "heterogeneous": posterior}[name](3).save(folder)
+        {"common": common, "heterogeneous": posterior, "segmented": segmented}[name](3).save(folder)
     use(sp.load_fit(folder))  # which also compiles what there is to compile, before it is timed
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -272,7 +272,8 @@ def _read_once(name: str) -> Any:
 
 
 JSON_OF = [
-    ("common", "fit.json"), ("common", "learned.json"), ("0.1.0 common", "fit.json"), ("0.1.0 common", "utility.json"),
+    ("common", "fit.json"), ("common", "learned.json"), ("segmented", "learned.json"),
+    ("0.1.0 common", "fit.json"), ("0.1.0 common", "utility.json"),
     *((name, file) for name in ("heterogeneous", "0.1.0 heterogeneous") for file in ("fit.json", "learned.json")),
 ]  # fmt: skip
 
@@ -294,7 +295,7 @@ def test_damaged_arrays(name: str, tmp_path: Path) -> None:
         is_refused(write(tmp_path / "fit", files, arrays__npz=content))
 
 
-@pytest.mark.parametrize("name", ["common", "heterogeneous"])
+@pytest.mark.parametrize("name", ["common", "heterogeneous", "segmented"])
 def test_altered_arrays(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     files = whole(name)

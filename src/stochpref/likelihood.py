@@ -9,9 +9,10 @@ uniform law give a start that needs no tuning; Newton steps in a trust region wi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from scipy.stats import chi2
 from stochpref.bessel import mean_resultant_length
 from stochpref.clusters import clustered_covariance, clusters_of
 from stochpref.errors import InvalidArgument, shown
+from stochpref.features import FeatureLikelihood, fit_features
 from stochpref.mass.masses import Sums
 from stochpref.observations import Observations
 from stochpref.problems import Problem
@@ -315,6 +317,16 @@ def _judge(gradient_norm: float, h: Array, covariance: Array, is_separable: bool
     return "converged", "converged"
 
 
+@overload
+def fit_maximum_likelihood(
+    observations: Observations | StoredObservations | str | Path, *, degenerate: str = "refuse",
+    tolerance: float = 1e-10, engine: Any = "cpu", report: ReportFn | None = None, features: Sequence[str],
+) -> FeatureLikelihood: ...  # fmt: skip
+@overload
+def fit_maximum_likelihood(
+    observations: Observations | StoredObservations | str | Path, *, degenerate: str = "refuse",
+    tolerance: float = 1e-10, engine: Any = "cpu", report: ReportFn | None = None, features: tuple[()] = (),
+) -> MaximumLikelihood: ...  # fmt: skip
 def fit_maximum_likelihood(
     observations: Observations | StoredObservations | str | Path,
     *,
@@ -322,7 +334,8 @@ def fit_maximum_likelihood(
     tolerance: float = 1e-10,
     engine: Any = "cpu",
     report: ReportFn | None = None,
-) -> MaximumLikelihood:
+    features: Sequence[str] = (),
+) -> MaximumLikelihood | FeatureLikelihood:
     """Return the von Mises–Fisher law under which the observed bundles are most likely.
 
     Parameters
@@ -332,6 +345,9 @@ def fit_maximum_likelihood(
     tolerance : of the masses.
     engine : "cpu"; "jax" to sum the likelihood on a GPU; "dask" or a `distributed.Client` to sum it on a cluster.
     report : told of steps done, steps in all and what is being done, where observations are read in blocks.
+    features : names of what the law moves with, for a `FeatureLikelihood`: features of the observations, and "price",
+        the prices of the menus unless there is a feature of that name; with a coefficient, or one a good, as in
+        "price:good". Observations in memory, on engine="cpu".
 
     Notes
     -----
@@ -353,6 +369,10 @@ def fit_maximum_likelihood(
     if isinstance(source, Observations):
         source = source.under(learn_setting(source, degenerate=degenerate))
     names = source.problem.coordinates(source.goods)
+    if features:
+        if not isinstance(source, Observations) or engine != "cpu":
+            raise InvalidArgument("features take observations in memory, on engine='cpu'; load them, or leave features")
+        return fit_features(source, features, degenerate=degenerate, tolerance=tolerance)
     if len(names) < 2:
         raise InvalidArgument("a law on the sphere needs at least two goods; these observations have one")
     with open_store(source, engine=engine, degenerate=degenerate, report=report) as (store, origin):

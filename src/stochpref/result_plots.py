@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stochpref.consensus.explanation import Explanation
     from stochpref.consensus.summary import CommonSummary
     from stochpref.demand import Demand, Elasticities
+    from stochpref.features import FeatureLikelihood
     from stochpref.likelihood import MaximumLikelihood
     from stochpref.posterior.summary import HeterogeneousSummary
     from stochpref.segments.summary import SegmentedSummary
@@ -76,6 +77,18 @@ def maximum_likelihood(found: MaximumLikelihood, ax: Axes | None) -> Axes:
     return plots.intervals(
         names, mean, mean - reach, mean + reach, _axis(ax, len(names)), xlabel="mean direction, 90 % intervals"
     )
+
+
+def features(found: FeatureLikelihood, ax: Axes | None) -> Axes:
+    """Draw the coefficients of the features, each over its standard error, with 90 % intervals."""
+    n = len(found.problem.coordinates(found.goods))
+    errors = found.standard_errors[n:]
+    ratios, names = found.coefficients[n:] / errors, found.coefficient_names[n:]
+    low, high = ratios - _NORMAL_90, ratios + _NORMAL_90
+    return plots.intervals(
+        names[:_MOST], ratios[:_MOST], low[:_MOST], high[:_MOST], _axis(ax, len(names[:_MOST])),
+        xlabel="coefficient over its standard error, 90 % intervals",
+    )  # fmt: skip
 
 
 def demand(found: Demand, ax: Axes | None) -> Axes:

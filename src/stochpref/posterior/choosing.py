@@ -232,7 +232,8 @@ def weighted_choice(sampler: Sampler, seed: int, plan: Plan, reason: str) -> Cho
         return replace(asked, n_draws=max(wanted, -(-_FEWEST_PROPOSALS // asked.n_chains)))
 
     def finish(draws: Draws) -> Draws:
-        return _equally_weighted(draws, max(plan.n_draws, draws.shape[1]), seed)
+        weights = smooth_weights(draws.statistics["log_weight"]).weights
+        return resampled(draws, weights, max(plan.n_draws, draws.shape[1]), seed)
 
     def look(draws: Draws) -> Diagnostics:
         pareto_k = smooth_weights(draws.statistics["log_weight"]).pareto_k
@@ -241,14 +242,13 @@ def weighted_choice(sampler: Sampler, seed: int, plan: Plan, reason: str) -> Cho
     return Choice(sampler, reason, adapt, look, finish)
 
 
-def _equally_weighted(draws: Draws, n_draws: int, seed: int) -> Draws:
-    """Resample to chains of n_draws of equal weight.
+def resampled(draws: Draws, weights: Array, n_draws: int, seed: int) -> Draws:
+    """Resample draws with weights (chains, draws) to chains of n_draws of equal weight.
 
     A proposal that comes up several times stays in a row, as a chain that does not move would, so that the usual
     diagnostics count it once.
     """
     n_chains, _ = draws.shape
-    weights = smooth_weights(draws.statistics["log_weight"]).weights
     picked = resample(weights, n_chains * n_draws, rng=np.random.default_rng([seed, 1]))
 
     def pick(values: Array) -> Array:

@@ -5,20 +5,21 @@
 Proposals come from a Student t law with the curvature of the log-posterior at its mode, in the log-ratios of weights
 and h of all segments. A mixture has as many maxima as there are orders of its segments, all alike; draws stay around
 one of them, and so keep its order. Where Pareto smoothing says that the weights are too uneven, or a pass over all
-observations takes long, the Gaussian of that curvature stands for the posterior, and the fit says so.
+observations takes long, the Gaussian of that curvature stands for the posterior, bent towards it by tempered weights
+where there are any, and the fit says so.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from stochpref.posterior.chains import Draws, Plan
-from stochpref.posterior.choosing import Choice, weighted_choice
+from stochpref.posterior.choosing import Choice, resampled, weighted_choice
 from stochpref.posterior.diagnostics import Diagnostics, component_names
 from stochpref.posterior.samplers.importance import smooth_weights
 from stochpref.posterior.target import Info, keyed_generator
@@ -28,6 +29,9 @@ Array = NDArray[np.float64]
 
 _DEGREES: Final = 10.0  # of freedom of the proposals, at least
 _SMALLEST: Final = 1e-6  # share of the largest curvature that a direction has at least
+
+_TEMPERED: Final = 400  # draws of the Gaussian that are weighed,
+_LEFT_EFFECTIVE: Final = 100.0  # of which so many effective ones are left
 
 IMPORTANCE: Final = "importance"
 CURVATURE: Final = "curvature"
@@ -74,6 +78,7 @@ class SegmentDraws:
     near : the Gaussian near the posterior.
     seed : of all random numbers.
     name : "importance" or "curvature".
+    is_weighed : draws of the Gaussian get weights too.
     """
 
     objective: Objective
@@ -81,6 +86,7 @@ class SegmentDraws:
     near: Near
     seed: int
     name: str = IMPORTANCE
+    is_weighed: bool = False
     n_warmup: int = 0
     revision: ClassVar[int] = 1
 
@@ -103,7 +109,8 @@ class SegmentDraws:
         p = len(self.near.centre)
         z = rng.standard_normal(p)
         if self.name == CURVATURE:
-            return self.near.centre + self.near.factor @ z, 0.0
+            at = self.near.centre + self.near.factor @ z
+            return at, self.log_posterior(at) + 0.5 * float(z @ z) if self.is_weighed else 0.0
         nu = self.degrees
         z /= np.sqrt(rng.chisquare(nu) / nu)
         at = self.near.centre + self.near.factor @ z
@@ -133,10 +140,12 @@ def draws_around(objective: Objective, mixture: Mixture, seed: int, plan: Plan) 
     near = gaussian_near(objective, mixture, objective.at(mixture, derivatives=2))
     sampler = SegmentDraws(objective, len(mixture.h), near, seed)
     if objective.store.is_large:
-        return _by_curvature(sampler, "many stored observations: every weight would take a pass over all of them")
+        reason = "many stored observations: every weight would take a pass over all of them"
+        return _by_curvature(sampler, plan, reason, is_weighed=False)
 
     def instead(found: Diagnostics) -> Choice:
-        return _by_curvature(sampler, f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}")
+        reason = f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}"
+        return _by_curvature(sampler, plan, reason, is_weighed=True)
 
     reason = f"{len(near.centre)} parameters around the maximum, by the exact likelihood"
     choice = weighted_choice(sampler, seed, plan, reason)
@@ -153,6 +162,33 @@ def by_weights(drawn: Draws, resampled: Draws) -> Diagnostics:
     return Diagnostics(names, nothing, many, many, error, error / np.sqrt(2.0), weights.pareto_k)
 
 
-def _by_curvature(sampler: SegmentDraws, reason: str) -> Choice:
-    own = SegmentDraws(sampler.objective, sampler.n_segments, sampler.near, sampler.seed, CURVATURE)
-    return Choice(own, reason)
+def _by_curvature(sampler: SegmentDraws, plan: Plan, reason: str, *, is_weighed: bool) -> Choice:
+    """Return draws of the Gaussian, nearer to the posterior where each can be weighed by the likelihood.
+
+    Weights are then raised to the highest power, 1 at most, that leaves as many effective draws as wanted.
+    """
+    own = replace(sampler, name=CURVATURE, is_weighed=is_weighed)
+
+    def adapt(asked: Plan) -> Plan:
+        n_draws = -(-_TEMPERED // asked.n_chains) if is_weighed else asked.n_draws
+        return replace(asked, n_draws=n_draws, n_effective=0)
+
+    def finish(draws: Draws) -> Draws:
+        weights = _tempered(draws.statistics["log_weight"])
+        return resampled(draws, weights, max(plan.n_draws, draws.shape[1]), sampler.seed)
+
+    return Choice(own, reason, adapt, finish_fn=finish if is_weighed else lambda draws: draws)
+
+
+def _tempered(log_weights: Array) -> Array:
+    """Return weights of sum 1 raised to the highest power that leaves enough effective draws."""
+
+    def at(power: float) -> Array:
+        logs = power * log_weights
+        return np.asarray(np.exp(logs - logsumexp(logs)))
+
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if 1.0 / np.sum(at(middle) ** 2) >= _LEFT_EFFECTIVE else (low, middle)
+    return at(low)
