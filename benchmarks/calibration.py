@@ -22,6 +22,7 @@ from scipy.stats import binom
 
 import stochpref as sp
 from stochpref.laws import uniform_directions
+from stochpref.problems import OneOf, Open, Problem
 
 Array = NDArray[np.float64]
 DrawFn = Callable[[sp.Observations, int], tuple[Array, Array]]
@@ -29,6 +30,14 @@ MenusFn = Callable[[int, int, int, np.random.Generator], sp.MenuLaw | sp.Menus]
 
 N_KEPT = 99  # draws kept of each posterior, so that ranks run from 0 to 99
 BOUNDS = (1.0, 10.0)
+LOW_BOUNDS = (1.0, 5.0)  # where some customers are not recorded, but hardly ever nearly all
+PROBLEMS: dict[str, Problem | None] = {
+    "divisible": None,
+    "open": Open(scale=1.5),
+    "one by value": OneOf(),
+    "one by unit": OneOf(reading="unit"),
+    "one or none": OneOf(outside=True),
+}
 LAWS = ("uniform", "discrete", "fixed")
 OBSERVATIONS = {3: 30, 5: 40, 10: 60, 25: 150}
 
@@ -58,15 +67,18 @@ class Calibration(NamedTuple):
         return max(self.concentration, self.projection) <= 1.0
 
 
-def fit_draws(observations: sp.Observations, seed: int, *, sampler: str = "auto") -> tuple[Array, Array]:
+def fit_draws(
+    observations: sp.Observations, seed: int, *, sampler: str = "auto", bounds: tuple[float, float] = BOUNDS
+) -> tuple[Array, Array]:
     """Return N_KEPT draws of the posterior, (99, n) and (99,), as the model gives them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model = sp.HeterogeneousUtility(
-            BOUNDS, sampler, n_chains=2, n_draws=300, n_effective=200, random_state=seed
+            bounds, sampler, n_chains=2, n_draws=300, n_effective=200, random_state=seed
         ).fit(observations)
     posterior = model.posterior_["posterior"]
-    directions = posterior["mean_direction"].values.reshape(-1, observations.n_goods)
+    values = posterior["mean_direction"].values
+    directions = values.reshape(-1, values.shape[-1])
     concentrations = posterior["concentration"].values.ravel()
     kept = np.linspace(0, len(concentrations) - 1, N_KEPT).astype(int)
     return directions[kept], concentrations[kept]
@@ -78,14 +90,23 @@ def three_laws(case: int, n_observations: int, n_goods: int, rng: np.random.Gene
 
 
 def run_case(
-    case: int, *, n_goods: int, n_observations: int, seed: int, draw_fn: DrawFn, menus_fn: MenusFn = three_laws
-) -> Case:
-    """Return the ranks of one data set."""
+    case: int, *, n_goods: int, n_observations: int, seed: int, draw_fn: DrawFn, menus_fn: MenusFn = three_laws,
+    problem: Problem | None = None,
+) -> Case:  # fmt: skip
+    """Return the ranks of one data set; menus have no budgets where a problem is given."""
     rng = np.random.default_rng([seed, n_goods, case])
-    direction = uniform_directions(1, n_goods, rng=rng)[0]
-    kappa = rng.uniform(*BOUNDS)
-    menus = menus_fn(case, n_observations, n_goods, rng)
-    data = sp.simulate(sp.VonMisesFisher(direction, kappa), menus, n_observations, rng=rng)
+    if problem is None:
+        direction = uniform_directions(1, n_goods, rng=rng)[0]
+        kappa = rng.uniform(*BOUNDS)
+        law: sp.MenuLaw | sp.Menus = menus_fn(case, n_observations, n_goods, rng)
+    else:
+        law = sp.Menus(rng.uniform(1.0, 2.0, (n_observations, n_goods)), problem=problem)
+        n_goods = len(problem.coordinates(law.goods))
+        span = problem.span(n_goods)
+        span = np.eye(n_goods) if span is None else span
+        direction = span @ uniform_directions(1, span.shape[1], rng=rng)[0]
+        kappa = rng.uniform(*LOW_BOUNDS)
+    data = sp.simulate(sp.VonMisesFisher(direction, kappa), law, n_observations, rng=rng)
     directions, concentrations = draw_fn(data, int(rng.integers(2**31)))
     axis = uniform_directions(1, n_goods, rng=rng)[0]
     # Of 99 draws the 5th and the 95th: a further one, such as the truth, lies between them nine times in ten.
@@ -134,10 +155,13 @@ def calibrate(
     n_observations: int | None = None,
     jobs: int = 1,
     menus_fn: MenusFn = three_laws,
+    problem: Problem | None = None,
 ) -> Calibration:
     """Return the calibration of a sampler over as many data sets."""
-    size = n_observations or OBSERVATIONS[n_goods]
-    run = partial(run_case, n_goods=n_goods, n_observations=size, seed=seed, draw_fn=draw_fn, menus_fn=menus_fn)
+    run = partial(
+        run_case, n_goods=n_goods, n_observations=n_observations or OBSERVATIONS[n_goods], seed=seed, draw_fn=draw_fn,
+        menus_fn=menus_fn, problem=problem,
+    )  # fmt: skip
     if jobs == 1:
         cases = [run(case) for case in range(n_cases)]
     else:
@@ -158,12 +182,13 @@ def main() -> None:
     parser.add_argument("--goods", default="3,10,25")
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--samplers", default="auto")
+    parser.add_argument("--problem", choices=PROBLEMS, default="divisible")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    print(
-        f"ranks of the truth among {N_KEPT} draws, {options.cases} data sets a row, seed {options.seed}, kappa {BOUNDS}"
-    )
+    problem = PROBLEMS[options.problem]
+    sets = f"{options.cases} data sets a row, seed {options.seed}"
+    print(f"{options.problem}: ranks of the truth among {N_KEPT} draws, {sets}")
     print("distance: of the ranks' cdf from uniform in half widths of the simultaneous 95 % band (inside: at most 1)")
     print(f"{'sampler':<12}{'n':>4}{'T':>6}{'kappa':>9}{'mu':>9}{'90 % kappa':>12}{'90 % mu':>9}{'seconds':>9}")
     for sampler in options.samplers.split(","):
@@ -173,7 +198,8 @@ def main() -> None:
                 n_goods,
                 options.cases,
                 seed=options.seed,
-                draw_fn=partial(fit_draws, sampler=sampler),
+                draw_fn=partial(fit_draws, sampler=sampler, bounds=BOUNDS if problem is None else LOW_BOUNDS),
+                problem=problem,
                 jobs=options.jobs,
             )
             print(

@@ -227,3 +227,22 @@ def test_chances_of_some_rows_are_those_of_all() -> None:
     )
     assert isinstance(data.event, Chance)
     assert len(data.event) == T
+
+
+@every
+def test_a_utility_of_ones_own_is_held_as_one_of_all(name: str) -> None:
+    problem, _ = PROBLEMS[name]
+    data, size = recorded(records(name)), len(problem.coordinates(tuple("abcd")))
+    u = np.random.default_rng(12).standard_normal((T, size)) + 0.3
+    np.testing.assert_array_equal(data.regions.holds(u), np.diag(data.regions.contains(u)))
+    np.testing.assert_array_equal(data.chance.holds(u), np.diag(data.chance.contains(u)))
+    if data.event is not None and not PROBLEMS[name][1]:
+        np.testing.assert_array_equal(data.event.holds(u), problem.takes_part(u, some_menus(problem)))
+
+
+def test_an_event_holds_those_who_take_part_and_buy_something() -> None:
+    problem, menus = Open(1.7), some_menus(Open(1.7))
+    u = np.random.default_rng(13).standard_normal((T, N + 1))
+    buys = problem.choose(u, menus).any(axis=1) & problem.takes_part(u, menus)
+    assert 0 < buys.sum() < T
+    np.testing.assert_array_equal(problem.event(menus, nonempty=True).holds(u), buys)

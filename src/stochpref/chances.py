@@ -74,6 +74,13 @@ class Chance:
         ]
         return np.asarray(np.logical_or.reduce(found))
 
+    def holds(self, u: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Tell of utilities (T, n), one a row, which are such that what the chance is of comes true."""
+        found = np.full(len(self), self.constant)
+        for part in self.parts:
+            found += part.sign * part.regions[part.row].holds(-u if part.is_mirrored else u)
+        return found > 0.5
+
     def take(self, rows: Indices) -> Chance:
         """Return the chances of some rows."""
         return Chance(self.constant, tuple(part._replace(row=part.row[rows]) for part in self.parts))

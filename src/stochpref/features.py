@@ -131,8 +131,9 @@ class FeatureLikelihood(Drawn):
         return (self.message, *self.notes, likely)
 
     def __str__(self) -> str:
-        lines = [f"Laws of {len(self.goods)} goods that move with {', '.join(map(shown, self.features))}, from "
-                 f"{self.n_observations:,} observations", *(f"  {remark}" for remark in self.remarks()), ""]  # fmt: skip
+        moving = ", ".join(map(shown, self.features))
+        lines = [f"Laws of {len(self.goods)} goods that move with {moving}, from {self.n_observations:,} observations"]
+        lines += [*(f"  {remark}" for remark in self.remarks()), ""]
         heading = "standard error" + ("" if self.clustered_standard_errors is None else "   by customer")
         lines.append(f"  {'':<26}{'estimate':>12}   {heading}")
         for row in self.records():

@@ -212,6 +212,16 @@ class Regions:
         for_blocks(block, len(self), _BLOCK)
         return inside[0] if utilities.ndim == 1 else inside
 
+    def holds(self, u: Array) -> NDArray[np.bool_]:
+        """Tell which regions hold a utility of their own, (T,) for utilities (T, n), weakly, as `contains` does."""
+        ratio = u / self.slope
+        above = np.min(ratio, axis=1, where=self.side == ABOVE, initial=np.inf)
+        below = np.max(ratio, axis=1, where=self.side == BELOW, initial=-np.inf)
+        at_pivot = np.take_along_axis(ratio, np.maximum(self.pivot, 0)[:, None].astype(np.intp), axis=1)[:, 0]
+        shadow = np.where(self.kind_code == PIVOT, at_pivot, 0.0)
+        is_tight, is_right = self.kind_code == TIGHT, (above >= shadow) & (below <= shadow) & (shadow >= 0)
+        return np.where(is_tight, above >= np.maximum(below, 0.0), is_right) & (self.kind_code != DEGENERATE)
+
     def inequalities(self, t: int) -> tuple[Array, Array]:
         """Return (V, w) such that the region of observation t is V u ≤ w, one row per inequality of Lemma 1.
 

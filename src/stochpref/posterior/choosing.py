@@ -26,6 +26,7 @@ from stochpref.posterior.diagnostics import Diagnostics, diagnose
 from stochpref.posterior.large import near_maximum
 from stochpref.posterior.samplers.gibbs import Gibbs
 from stochpref.posterior.samplers.gibbs_remote import RemoteGibbs
+from stochpref.posterior.samplers.gibbs_unseen import UnseenGibbs
 from stochpref.posterior.samplers.hamiltonian import Hamiltonian
 from stochpref.posterior.samplers.importance import Importance, resample, smooth_weights
 from stochpref.posterior.samplers.interval_gibbs import IntervalGibbs
@@ -115,7 +116,10 @@ def _named(name: str, target: Target, seed: int, plan: Plan, options: Any) -> Ch
 def _gibbs(target: Target, seed: int, reason: str) -> Choice:
     """Return the Gibbs sampler of observations in memory or on a cluster."""
     if target.store.is_conditioned:
-        raise _unconditional("gibbs")
+        event = target.store.drawable
+        if event is None:
+            raise _unconditional("gibbs")
+        return Choice(UnseenGibbs(target, seed, event), reason)
     if target.store.in_memory:
         return Choice(Gibbs(target, seed), reason)
     if not target.store.keeps_latents:
@@ -152,7 +156,7 @@ def _cheapest(target: Target, seed: int, plan: Plan) -> Choice:
 
 def _on_exact_likelihood(target: Target, seed: int, plan: Plan) -> Choice:
     """Return the sampler that suits where regions are not all there is to the likelihood."""
-    n, facts = target.store.n_goods, "what was recorded is conditioned on being so, which the exact likelihood knows"
+    n, facts = target.store.n_goods, "only the exact likelihood knows what could be recorded"
     if n > _MOST_GOODS:
         return _hamiltonian(target, seed, f"{facts}; more than {_MOST_GOODS} goods")
     if target.reference.is_mode or n < _FEWEST_FOR_LAYERS:

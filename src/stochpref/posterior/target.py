@@ -81,7 +81,7 @@ class Sampler(Protocol):
         """Return the parameters of the law of a state by their names, such as "concentration": (chains, …)."""
 
 
-def keyed_generator(seed: int, chain: int, iteration: int) -> np.random.Generator:
-    """Return the generator of one step of one chain; iteration -1 is for the start."""
-    counter = np.array([0, 0, iteration + 1, chain], np.uint64)
+def keyed_generator(seed: int, chain: int, iteration: int, part: int = 0) -> np.random.Generator:
+    """Return the generator of one step of one chain, or of one part of it; iteration -1 is for the start."""
+    counter = np.array([0, part, iteration + 1, chain], np.uint64)
     return np.random.Generator(np.random.Philox(key=seed, counter=counter))

@@ -32,7 +32,9 @@ _ADVICE: Final = {
     "budget": "; without budgets pass a constant, columns={'budget': 2} (--column budget=2)",
     "quantity": "; if every other column of a wide table is a quantity, pass quantity='*'",
 }
-_SPENT: Final = ", or read with budget='spent' (--budget spent)"  # where there are quantities
+_SPENT: Final = (  # where there are quantities
+    ", or read with budget='spent' (--budget spent), or without one, problem='open' (--problem open)"
+)
 # What others call our columns, spelt in small letters without marks: offered where nothing is spelt alike; taken of
 # our own accord only from an export of orders, whose columns say among them what it is, and with a word.
 _SYNONYMS: Final = {

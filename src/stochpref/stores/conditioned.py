@@ -25,6 +25,8 @@ class Conditioned(Memory):
     def __init__(self, recorded: Recorded) -> None:
         super().__init__(recorded.regions)
         self.recorded, self.span = recorded, recorded.span
+        is_drawable = recorded.chance.is_single and recorded.span is None
+        self.drawable = recorded.event if is_drawable else None
         self.n_goods = self.regions.n_goods if self.span is None else self.span.shape[1]
 
     def sums(self, h: Array, *, derivatives: int = 1, tolerance: float = 1e-10) -> Sums:

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.chances import Chance
 from stochpref.mass.masses import Masses, Sums, exact_log_mass, sum_log_mass, sum_with_information
 from stochpref.mass.mixture import LawMasses, MixtureSums, join_law_masses, masses_by_law, mixture_sums, sums_over_units
 from stochpref.problems.interval_regions import IntervalRegions
@@ -48,6 +49,7 @@ class Store(ABC):
     span : (N, n) orthonormal basis of the h of all coordinates that h here stands for; None where it is one of those.
     intervals : the regions where these are known by intervals, so that there are no sums; None elsewhere.
     nonempty : only bundles that are not empty were recorded; other stores know that by their sums.
+    drawable : the chance of being recorded, where utilities can be drawn inside the regions and outside of the event.
     is_exact : whether sums are so at every h, and not near one h only.
     report : told of parts done, parts in all and what is being done, part by part; None to tell nobody.
     """
@@ -59,6 +61,7 @@ class Store(ABC):
     on_engine: bool = False
     is_conditioned: bool = False
     span: Array | None = None
+    drawable: Chance | None = None
     intervals: IntervalRegions | None = None
     nonempty: bool = False
     is_exact: bool = True
