@@ -48,6 +48,7 @@ ORDER = [
     "demand",
     "predictive_check",
     "plots",
+    "normal",
     "models",
     "comparison",
     "groups",
