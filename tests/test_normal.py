@@ -192,7 +192,6 @@ def test_one_law_of_the_scale_of_money() -> None:
     model = sp.NormalUtility("diagonal", random_state=0, n_draws=20, n_effective=0).fit(data)
     assert model.scale_ == pytest.approx(float(np.median(data.prices[np.isfinite(data.prices)])))
     assert model.coordinates_[-1] == "money"
-    assert model.demand(data.menus[:2]).mean.shape == (2, 3)
 
 
 def test_what_is_refused() -> None:
