@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stochpref.errors import NotIdentified as NotIdentified
     from stochpref.errors import StochprefError as StochprefError
     from stochpref.errors import UnreadableData as UnreadableData
-    from stochpref.features import FeatureLikelihood as FeatureLikelihood
+    from stochpref.feature_likelihood import FeatureLikelihood as FeatureLikelihood
     from stochpref.groups import GroupFits as GroupFits
     from stochpref.groups import fit_groups as fit_groups
     from stochpref.laws import CorruptedUtilityLaw as CorruptedUtilityLaw
@@ -77,7 +77,7 @@ _HOME = {
     "DesignEffort": "design",
     "Effort": "consensus.solving",
     "Elasticities": "demand",
-    "FeatureLikelihood": "features",
+    "FeatureLikelihood": "feature_likelihood",
     "GroupFits": "groups",
     "HeterogeneousUtility": "models",
     "InvalidArgument": "errors",

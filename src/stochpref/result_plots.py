@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stochpref.consensus.explanation import Explanation
     from stochpref.consensus.summary import CommonSummary
     from stochpref.demand import Demand, Elasticities
-    from stochpref.features import FeatureLikelihood
+    from stochpref.feature_likelihood import FeatureLikelihood
     from stochpref.likelihood import MaximumLikelihood
     from stochpref.posterior.summary import HeterogeneousSummary
     from stochpref.segments.summary import SegmentedSummary
