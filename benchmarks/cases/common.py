@@ -31,7 +31,8 @@ def common(law: str) -> Numbers:
     data = crowd(law)
     model = sp.CommonUtility(random_state=16).fit(data)
     menus = asked(model.goods_)
-    found = certificate(model) | {"predict": model.predict(menus), "score": np.array(model.score(data))}
+    explained = getattr(model, "consistency", model.score)  # sides before `consistency` call it `score`
+    found = certificate(model) | {"predict": model.predict(menus), "score": np.array(explained(data))}
     odd = np.flatnonzero(~model.consistent_)[:3]
     for t in odd:
         found |= flat(model.explain(int(t)), f"odd{t}")
