@@ -12,7 +12,7 @@ from stochpref.design.bundles import optimal_bundles
 from stochpref.laws.menus import draw_customers
 from stochpref.mass.diagonal import NormalLaws, normal_laws, normal_log_mass, normal_log_recorded
 from stochpref.normal.diagonal import DiagonalPosterior
-from stochpref.normal.prior import NormalPrior, usable, usual_units
+from stochpref.normal.prior import NormalPrior, usual_units
 from stochpref.problems import OneOf, Open, Problem
 from tests.contracts import check_law
 
@@ -138,7 +138,7 @@ def test_equal_scales_are_those_of_the_isotropic_law() -> None:
 
 
 def posterior_of(data: sp.Observations) -> DiagonalPosterior:
-    recorded = usable(data.problem.recorded(data), np.arange(len(data)))
+    recorded = data.problem.recorded(data)
     prior = NormalPrior.of("diagonal", 1, recorded, recorded.regions.n_goods, None, 2.0)
     return DiagonalPosterior(recorded, prior, 1e-11)
 
