@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Gibbs sampling under normal laws: sweeps against rejection, laws against the exact posterior and against the prior."""
+"""Gibbs sampling under normal laws: sweeps against rejection, laws against the exact posterior and the prior."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def distance_from_prior(covariance: str, n_replicates: int, n_steps: int = 5, **
             float(matrix[0, 1] / np.sqrt(matrix[0, 0] * matrix[1, 1])),
         ]
 
-    for case in range(n_replicates):
+    for _ in range(n_replicates):
         loadings = rng.standard_normal((n, 1)) if covariance == "factor" else np.zeros((n, 0))
         mean, matrix = prior.sample(rng)
         own = np.diag(matrix).copy()

@@ -258,7 +258,7 @@ def _choose(covariance: str, data: Observations, prior: NormalPrior, task: Task)
 
 
 def _gibbs(data: Observations, prior: NormalPrior, task: Task, reason: str) -> Choice:
-    problem, recorded = data.problem, None
+    problem = data.problem
     if problem.has_masses:
         recorded = problem.recorded(data)
         event, is_level_open = recorded.event, recorded.span is not None
@@ -267,7 +267,7 @@ def _gibbs(data: Observations, prior: NormalPrior, task: Task, reason: str) -> C
         event, is_level_open = problem.event(data, nonempty=data.nonempty), False
         regions = problem.intervals(data)
     sampler = NormalGibbs(regions, prior, task.key, event, is_level_open)
-    return Choice(sampler, reason, diagnose_fn=Reported.of(data, recorded, task.key % 2**32).diagnose)
+    return Choice(sampler, reason, diagnose_fn=Reported.of(data, task.key % 2**32).diagnose)
 
 
 def _check_draws(tree: xr.DataTree, where: str) -> None:

@@ -49,7 +49,7 @@ class Reported:
     points: Array
 
     @classmethod
-    def of(cls, data: Observations, recorded: Recorded | None, seed: int) -> Self:
+    def of(cls, data: Observations, seed: int) -> Self:
         """Pick menus and purchases among observations, none degenerate."""
         n = len(data.problem.coordinates(data.goods))
         first, _ = distinct_menus(data)
@@ -57,8 +57,8 @@ class Reported:
         rows = np.unique(np.linspace(0, len(data) - 1, _ROWS).astype(np.intp))
         normals = make_normals(n, _CUSTOMERS, 1, rng=np.random.default_rng([seed, 6]))
         points = factor_points(n, 1, _POINTS, seed=seed)[0]
-        kept = None if recorded is None else recorded.take(rows)
-        return cls(data, kept, data.menus[asked], normals, points)
+        some, problem = data[rows], data.problem
+        return cls(data, problem.recorded(some) if problem.has_masses else None, data.menus[asked], normals, points)
 
     def values(self, parameters: Mapping[str, Array]) -> dict[str, Array]:
         """Return demand of each good and the mean log-probability of purchases, (chains, kept, …), thinned."""
