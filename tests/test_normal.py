@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from stochpref.design.bundles import optimal_bundles
 from stochpref.laws.menus import draw_customers
 from stochpref.mass.diagonal import NormalLaws, normal_laws, normal_log_mass, normal_log_recorded
 from stochpref.normal.diagonal import DiagonalPosterior
-from stochpref.normal.prior import NormalPrior, usable, usual_units
+from stochpref.normal.prior import NormalPrior, usual_units
 from stochpref.problems import OneOf, Open, Problem
 from tests.contracts import check_law
 
@@ -138,7 +140,7 @@ def test_equal_scales_are_those_of_the_isotropic_law() -> None:
 
 
 def posterior_of(data: sp.Observations) -> DiagonalPosterior:
-    recorded = usable(data.problem.recorded(data), np.arange(len(data)))
+    recorded = data.problem.recorded(data)
     prior = NormalPrior.of("diagonal", 1, recorded, recorded.regions.n_goods, None, 2.0)
     return DiagonalPosterior(recorded, prior, 1e-11)
 
@@ -205,3 +207,46 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(sp.InvalidArgument, match=said):
             sp.NormalUtility(**{"covariance": "diagonal", **settings}).fit(data)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_goods_liked_together(tmp_path: Path) -> None:
+    # Tea and milk by the same customers, bread by others; and a fit that is used as any other.
+    covariance = np.array([[1.0, 0.8, -0.7], [0.8, 1.0, -0.7], [-0.7, -0.7, 1.0]])
+    law = sp.NormalLaw([0.2, 0.2, 0.2], covariance)
+    rng = np.random.default_rng(2)
+    drawn_menus = sp.MenuLaw("uniform").sample(600, 3, rng=rng)
+    menus = sp.Menus(drawn_menus.prices, drawn_menus.budgets, goods=GOODS)
+    model = sp.NormalUtility("factor", random_state=0, n_draws=120, n_effective=0)
+    model.fit(sp.simulate(law, menus, 600, rng=rng))
+    found = model.covariance_ / np.sqrt(np.outer(np.diag(model.covariance_), np.diag(model.covariance_)))
+    assert found[0, 1] > 0.4
+    assert max(found[0, 2], found[1, 2]) < -0.3
+    every = optimal_bundles(menus[3])
+    assert np.exp(model.log_likelihood(every)).sum() == pytest.approx(1.0, abs=1e-8)
+    said = str(model.summary())
+    assert "goods liked together through 1 factor" in said
+    assert "liked together: tea and milk" in said or "do not settle" in said
+    model.save(tmp_path)
+    again = sp.load_fit(tmp_path)
+    assert str(again.summary()) == said
+    np.testing.assert_array_equal(again.demand(menus[:2]).mean, model.demand(menus[:2]).mean)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_whole_goods() -> None:
+    law = sp.NormalLaw([0.3, 0.1, -0.2], [1.0, 0.5, 1.5])
+    rng = np.random.default_rng(4)
+    menus = sp.Menus(np.tile([1.0, 1.4, 0.7], (150, 1)), np.full(150, 2.2), goods=GOODS, problem="whole")
+    utilities = draw_customers(lambda count: law.sample(count, rng=rng), menus, nonempty=True)
+    bundles = menus.problem.choose(utilities, menus)
+    seen = sp.Observations(menus.prices, menus.budgets, bundles, goods=GOODS, problem="whole", nonempty=True)
+    model = sp.NormalUtility("full", random_state=0, n_draws=150, n_effective=0).fit(seen)
+    kinds, counts = np.unique(bundles, axis=0, return_counts=True)
+    every = sp.Observations(
+        menus.prices[: len(kinds)], menus.budgets[: len(kinds)], kinds, goods=GOODS, problem="whole", nonempty=True
+    )
+    probability = np.exp(model.log_likelihood(every))
+    assert probability.sum() == pytest.approx(1.0, abs=0.02)
+    np.testing.assert_allclose(probability, counts / 150, atol=0.1)
+    assert model.leave_one_out() is None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import polygamma
 
 from stochpref import __version__
 from stochpref.errors import InvalidArgument, UnreadableData
@@ -20,20 +19,26 @@ from stochpref.models.drawn import Drawn, draw_posterior
 from stochpref.models.fit import Wanted
 from stochpref.models.normal_account import account_of
 from stochpref.models.normal_engine import Engine, Task
+from stochpref.models.settings import as_setting
 from stochpref.models.values import Values, array_in
+from stochpref.normal.counted import log_counted
 from stochpref.normal.diagonal import DiagonalPosterior
+from stochpref.normal.gibbs import NormalGibbs
 from stochpref.normal.market import NormalMarket, make_normals
 from stochpref.normal.predictive import log_of_draw, log_predictive
-from stochpref.normal.prior import NormalPrior, usable
-from stochpref.normal.summary import NormalSummary, good_rows, judge_law
+from stochpref.normal.prior import NormalPrior
+from stochpref.normal.reported import Reported
+from stochpref.normal.summary import NormalSummary, good_rows, judge_law, pairs_of, said_of_pairs
 from stochpref.observations import Observations
 from stochpref.posterior.choosing import Choice, weighted_choice
+from stochpref.posterior.counting import Estimate
 from stochpref.posterior.diagnostics import Diagnostics
 from stochpref.posterior.predictive import add_log_likelihood
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, as_tree, parameters_of, thinned
 from stochpref.posterior.samplers.around import AroundMode
 from stochpref.posterior.summary import judge_convergence
-from stochpref.regions import usable_rows
+from stochpref.problems.interval_regions import IntervalRegions
+from stochpref.regions import Regions, usable_rows
 from stochpref.segments.posterior import by_weights
 from stochpref.verdicts import Verdict, Verdicts
 
@@ -66,29 +71,20 @@ class Purchases(Engine):
         self.spread_draws = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         self._convergence = judge_convergence(found, model.n_effective, self.status)
         prior = _prior_of(model, self.observations)
-        prior_sd = 0.5 * float(np.sqrt(polygamma(1, 0.5 * prior.degrees)))
-        log_spread = np.log(self.spread_draws / prior.units)
-        self._identification = judge_law(self.coordinates, self.directions, log_spread, prior_sd)
+        relative = np.log(self.spread_draws / prior.units)
+        centred = relative - 0.5 * np.log(np.mean(np.exp(2.0 * relative), axis=1, keepdims=True))
+        self._identification = judge_law(self.coordinates, self.directions, centred, prior.spread_sd())
+        self._pairs = pairs_of(drawn["covariance"], self.coordinates) if model.covariance != "diagonal" else ()
 
     @classmethod
     def learn(cls, model: NormalUtility, task: Task) -> Self:
         """Learn the law under the settings of a model."""
-        if model.covariance != "diagonal":
-            raise InvalidArgument(
-                f"covariance must be 'diagonal' for now; received {model.covariance!r}; pass covariance='diagonal'"
-            )
         data = task.observations
         if model.features or data.features:
             raise InvalidArgument("features cannot be used by NormalUtility for now; leave them out, features=()")
-        if not data.problem.has_masses:
-            raise InvalidArgument(
-                f"NormalUtility(covariance='diagonal') needs probabilities of bundles, which {data.problem!r} has not; "
-                "take HeterogeneousUtility"
-            )
         rows = usable_rows(data.problem.explained(data), model.degenerate)
-        recorded = usable(data.problem.recorded(data), rows)
-        posterior = DiagonalPosterior(recorded, _prior_of(model, data))
-        drawn = draw_posterior(_by_importance(posterior, task), task.plan, {}, verbose=model.verbose)
+        choice = _choose(model.covariance, data[rows], _prior_of(model, data), task)
+        drawn = draw_posterior(choice, task.plan, _fingerprint_of(model, task), verbose=model.verbose)
         seed = -1 if model.seed_ is None else model.seed_
         attributes = {"version": __version__, "sampler": drawn.how[0], "seed": seed}
         return cls._of(drawn, as_tree(drawn.draws, _AXES, data, attributes), len(data) - len(rows), model)
@@ -162,11 +158,24 @@ class Purchases(Engine):
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) log predictive probabilities."""
+        if not observations.problem.has_masses:
+            return self.log_likelihood_estimate(observations).log_probability
         recorded = observations.problem.recorded(observations)
         return log_predictive(recorded, self._flat_draws(MAX_LIKELIHOOD_DRAWS), self.seed)
 
+    def log_likelihood_estimate(self, observations: Observations) -> Estimate:
+        """Return log predictive probabilities of whole goods by simulation, with their standard errors."""
+        rng = np.random.default_rng([self.seed, 5])
+        found = log_counted(observations, self._flat_draws(MAX_LIKELIHOOD_DRAWS), rng=rng)
+        is_degenerate = observations.problem.explained(observations).is_degenerate
+        return Estimate(
+            np.where(is_degenerate, -np.inf, found.log_probability), np.where(is_degenerate, 0.0, found.error)
+        )
+
     def leave_one_out(self) -> Array | None:
-        """Return (T,) the log-probability of each fitted observation given the others."""
+        """Return (T,) the log-probability of each fitted observation given the others; None for whole goods."""
+        if not self.problem.has_masses:
+            return None
         from arviz_stats import loo  # noqa: PLC0415
 
         if "log_likelihood" not in self.tree.children:
@@ -181,8 +190,7 @@ class Purchases(Engine):
     def summary(self, model: NormalUtility, verdicts: Verdicts) -> NormalSummary:
         """Return what was learned, printable."""
         sizes = self.tree.children["posterior"].sizes
-        found = self.diagnostics.of("mean")
-        rows = good_rows(self.coordinates, self.mean_draws, self.spread_draws, found.r_hat, found.ess_bulk)
+        rows = good_rows(self.coordinates, self.mean_draws, self.spread_draws)
         many = model.n_factors
         return NormalSummary(
             n_observations=model.n_observations_,
@@ -198,7 +206,8 @@ class Purchases(Engine):
             verdict=(self._convergence.text, *self._identification.lines, verdicts.fits.text),
             verdicts=verdicts,
             goods=tuple(sorted(rows, key=lambda row: -row.mean)),
-            together=(),
+            together=said_of_pairs(self._pairs) if model.covariance != "diagonal" else (),
+            pairs=self._pairs,
             pareto_k=self.diagnostics.pareto_k,
             cautions=model.cautions(),
             titles=model.titles,
@@ -218,13 +227,47 @@ def _prior_of(model: NormalUtility, data: Observations) -> NormalPrior:
     )
 
 
-def _by_importance(posterior: DiagonalPosterior, task: Task) -> Choice:
-    """Return draws around the mode, weighted by the exact likelihood."""
+def _fingerprint_of(model: NormalUtility, task: Task) -> dict[str, Any]:
+    """Return all that decides the draws."""
+    if task.plan.checkpoint is None:
+        return {}
+    settings = ("covariance", "n_factors", "n_chains", "degenerate", "mean_spread", "covariance_degrees")
+    named = {name: as_setting(getattr(model, name)) for name in settings}
+    return {"data": model.data_hash_, "random_state": task.key, **named}
+
+
+def _choose(covariance: str, data: Observations, prior: NormalPrior, task: Task) -> Choice:
+    """Return how to draw: around the mode where masses are exact and goods independent, else by Gibbs sampling."""
+    if covariance != "diagonal" or not data.problem.has_masses:
+        return _gibbs(data, prior, task, "utilities are drawn inside their regions")
+    recorded = data.problem.recorded(data)
+    posterior = DiagonalPosterior(recorded, prior)
     near = posterior.near(posterior.mode())
     sampler = AroundMode(near, lambda at: posterior.at(at, gradient=False)[0], posterior.parameters, task.key)
     reason = f"{len(near.centre)} parameters around the mode, by the exact likelihood"
     choice = weighted_choice(sampler, task.key, task.plan, reason)
-    return choice._replace(diagnose_fn=lambda draws: by_weights(draws, choice.finish_fn(draws)))
+
+    def instead(found: Diagnostics) -> Choice:
+        return _gibbs(data, prior, task, f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}")
+
+    can_instead = recorded.chance.is_single or recorded.span is not None
+    return choice._replace(
+        diagnose_fn=lambda draws: by_weights(draws, choice.finish_fn(draws)),
+        instead_fn=instead if can_instead else None,
+    )
+
+
+def _gibbs(data: Observations, prior: NormalPrior, task: Task, reason: str) -> Choice:
+    problem = data.problem
+    if problem.has_masses:
+        recorded = problem.recorded(data)
+        event, is_level_open = recorded.event, recorded.span is not None
+        regions: Regions | IntervalRegions = problem.regions(data)
+    else:
+        event, is_level_open = problem.event(data, nonempty=data.nonempty), False
+        regions = problem.intervals(data)
+    sampler = NormalGibbs(regions, prior, task.key, event, is_level_open)
+    return Choice(sampler, reason, diagnose_fn=Reported.of(data, task.key % 2**32).diagnose)
 
 
 def _check_draws(tree: xr.DataTree, where: str) -> None:

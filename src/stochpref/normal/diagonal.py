@@ -18,6 +18,7 @@ from scipy.optimize import minimize
 from stochpref.chances import Recorded
 from stochpref.kinds import ABOVE, AT, BELOW
 from stochpref.mass.diagonal import normal_laws, normal_log_recorded
+from stochpref.normal.laws import scaled_laws
 from stochpref.normal.prior import NormalPrior
 from stochpref.posterior.samplers.around import Near
 
@@ -101,25 +102,3 @@ class DiagonalPosterior:
         mean = scale * coordinates[:, : self.n]
         covariance = scale[:, :, None] ** 2 * np.eye(self.n)
         return scaled_laws(mean, covariance, scale**2, self.prior.units, self.recorded.span is not None)
-
-
-def scaled_laws(mean: Array, covariance: Array, own: Array, units: Array, is_level_open: bool) -> dict[str, Array]:
-    """Return laws of trace n, in the units of the data, by the names of their parameters.
-
-    Parameters
-    ----------
-    mean, covariance, own : (k, n), (k, n, n) and (k, n) in the units of the prior; `own` is the part of a good's
-        variance that it shares with no other.
-    is_level_open : only differences of utilities count, so that means are given with sum zero.
-    """
-    n = len(units)
-    given = covariance * units[:, None] * units
-    factor = n / np.trace(given, axis1=1, axis2=2)
-    centre = np.sqrt(factor)[:, None] * mean * units
-    if is_level_open:
-        centre = centre - centre.mean(axis=1, keepdims=True)
-    return {
-        "mean": centre,
-        "covariance": factor[:, None, None] * given,
-        "own_variance": factor[:, None] * own * units**2,
-    }

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.chances import Chance, Recorded
+from stochpref.chances import Recorded
 from stochpref.checks import as_number
 from stochpref.errors import InvalidArgument
 from stochpref.kinds import ABSENT
@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 MEAN_DEGREES: Final = 4.0  # of freedom of the t law of means
 DEGREES: Final = {"diagonal": 4.0, "factor": 20.0, "full": 20.0}  # of the prior of variances, ν
+
+_DRAWN: Final = 400  # laws that tell how wide the prior of spreads is
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +71,19 @@ class NormalPrior:
         inverse = np.exp(-2.0 * log_scale)
         return -self.degrees * float(np.sum(log_scale + 0.5 * inverse)), -self.degrees * (1.0 - inverse)
 
+    def spread_sd(self) -> float:
+        """Return the standard deviation of the logarithm of one good's spread, of draws scaled to trace n."""
+        rng, n = np.random.default_rng(0), len(self.units)
+        variances = np.array([np.diag(self.sample(rng)[1]) / self.units**2 for _ in range(_DRAWN)])
+        return float(np.std(0.5 * np.log(variances * n / variances.sum(axis=1, keepdims=True)), axis=0).mean())
+
     def sample(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return a mean (n,) and a covariance (n, n), in the units of the data."""
         n = len(self.units)
         tau2 = self.spread**2 * MEAN_DEGREES / rng.chisquare(MEAN_DEGREES)
         mean = np.sqrt(tau2) * rng.standard_normal(n)
         if self.n_factors == n:
-            root = _wishart_root(n + self.degrees, n, rng)
+            root = wishart_root(n + self.degrees, n, rng)
             inverse = np.linalg.inv(root)
             covariance = (self.degrees - 1.0) * inverse.T @ inverse
         else:
@@ -95,21 +103,7 @@ def usual_units(recorded: Recorded) -> Array:
     return np.asarray(np.exp(total / np.maximum(count, 1.0)), np.float64)
 
 
-def usable(recorded: Recorded, rows: NDArray[np.intp]) -> Recorded:
-    """Return what was recorded of some rows, each region among them once."""
-
-    def kept(chance: Chance) -> Chance:
-        parts = []
-        for part in chance.parts:
-            own, place = np.unique(part.row[rows], return_inverse=True)
-            parts.append(part._replace(regions=part.regions[own], row=place.astype(np.intp)))
-        return Chance(chance.constant, tuple(parts))
-
-    event = None if recorded.event is None else kept(recorded.event)
-    return recorded._replace(chance=kept(recorded.chance), event=event)
-
-
-def _wishart_root(degrees: float, n: int, rng: np.random.Generator) -> Array:
+def wishart_root(degrees: float, n: int, rng: np.random.Generator) -> Array:
     """Return the lower triangular root of a Wishart draw with identity scale, by Bartlett."""
     root = np.tril(rng.standard_normal((n, n)), -1)
     root[np.diag_indices(n)] = np.sqrt(rng.chisquare(degrees - np.arange(n)))

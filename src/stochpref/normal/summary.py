@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.errors import counted, listed, shown
+from stochpref.posterior.diagnostics import RHAT_LIMIT, diagnose
 from stochpref.posterior.summary import Identification
 from stochpref.result import Drawn
 from stochpref.verdicts import Verdicts
@@ -20,14 +21,13 @@ Array = NDArray[np.float64]
 
 _SHORT: Final = 0.5  # length of the mean of directions below which the direction is open
 _AS_WIDE: Final = 0.8  # posterior sd over prior sd beyond which data have taught next to nothing
+_FEWEST: Final = 100  # effective draws below which a correlation is not shown
+_NAMED: Final = 4  # pairs
 _TAILS: Final = (0.05, 0.95)
 
 
 class GoodRow(NamedTuple):
-    """One good: mean utility of customers and how much they differ over it, each with its 90 % interval.
-
-    r_hat, n_effective : of the mean; NaN of weighted draws.
-    """
+    """One good: mean utility of customers and how much they differ over it, each with its 90 % interval."""
 
     name: str
     mean: float
@@ -36,8 +36,23 @@ class GoodRow(NamedTuple):
     spread: float
     spread_lower: float
     spread_upper: float
+
+
+class Pair(NamedTuple):
+    """How far two goods are liked together: the correlation of their utilities, its 90 % interval, R-hat, draws."""
+
+    one: str
+    other: str
+    mean: float
+    lower: float
+    upper: float
     r_hat: float
     n_effective: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether chains agree on it."""
+        return self.r_hat < RHAT_LIMIT and self.n_effective >= _FEWEST
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,6 +66,7 @@ class NormalSummary(Drawn):
     is_converged, is_identified, verdict, verdicts : the verdicts, in words what to do, and in grades.
     goods : a row for each, the best liked first, on the scale on which variances are 1 on average.
     together : what is said of which goods are liked together, in lines.
+    pairs : correlations of all pairs of goods, known or not, the strongest first; none of independent goods.
     pareto_k : of importance weights; None for chains.
     cautions : what the data cannot tell and the numbers rest on, in sentences.
     titles : good -> what people call it, where that is not its name.
@@ -70,6 +86,7 @@ class NormalSummary(Drawn):
     verdicts: Verdicts
     goods: tuple[GoodRow, ...]
     together: tuple[str, ...]
+    pairs: tuple[Pair, ...]
     pareto_k: float | None
     cautions: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -108,24 +125,58 @@ class NormalSummary(Drawn):
         )
 
 
-def good_rows(
-    names: Sequence[str], mean: Array, spread: Array, r_hat: Array, n_effective: Array
-) -> tuple[GoodRow, ...]:
+def good_rows(names: Sequence[str], mean: Array, spread: Array) -> tuple[GoodRow, ...]:
     """Return a row for each coordinate.
 
     Parameters
     ----------
     mean, spread : (draws, n).
-    r_hat, n_effective : (n,).
     """
     (low, high), (narrow, wide) = np.quantile(mean, _TAILS, axis=0), np.quantile(spread, _TAILS, axis=0)
     return tuple(
         GoodRow(
             name, float(mean[:, i].mean()), float(low[i]), float(high[i]), float(spread[:, i].mean()),
-            float(narrow[i]), float(wide[i]), float(r_hat[i]), float(n_effective[i]),
+            float(narrow[i]), float(wide[i]),
         )
         for i, name in enumerate(names)
     )  # fmt: skip
+
+
+def pairs_of(covariance: Array, names: Sequence[str]) -> tuple[Pair, ...]:
+    """Return the correlation of every pair, the strongest first, of draws (chains, draws, n, n) of covariances."""
+    sd = np.sqrt(np.diagonal(covariance, axis1=2, axis2=3))
+    one, other = np.triu_indices(len(names), 1)
+    values = covariance[:, :, one, other] / (sd[:, :, one] * sd[:, :, other])
+    found = diagnose({"correlation": values})
+    flat = values.reshape(-1, len(one))
+    low, high = np.quantile(flat, _TAILS, axis=0)
+    pairs = [
+        Pair(
+            names[one[k]], names[other[k]], float(flat[:, k].mean()), float(low[k]), float(high[k]),
+            float(found.r_hat[k]), float(found.ess_bulk[k]),
+        )
+        for k in range(len(one))
+    ]  # fmt: skip
+    return tuple(sorted(pairs, key=lambda pair: -abs(pair.mean)))
+
+
+def said_of_pairs(pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """Return which goods are liked together, and which by other customers, in lines."""
+    known = [pair for pair in pairs if pair.is_known]
+    if not known:
+        return ("tastes are correlated, but which goods with which the data do not settle",)
+    lines = []
+    for sign, words in ((1.0, "liked together"), (-1.0, "liked by different customers")):
+        sure = [pair for pair in known if sign * pair.mean > 0 and pair.lower * pair.upper > 0]
+        if sure:
+            told = [f"{pair.one} and {pair.other} ({pair.mean:+.2f})" for pair in sure[:_NAMED]]
+            more = f", and {len(sure) - _NAMED} more pairs" if len(sure) > _NAMED else ""
+            lines.append(f"{words}: {'; '.join(told)}{more}")
+    if not lines:
+        lines.append("no two goods are liked together, or by different customers, beyond doubt")
+    if len(known) < len(pairs):
+        lines.append(f"of {len(pairs) - len(known)} of {len(pairs)} pairs the draws do not settle it")
+    return tuple(lines)
 
 
 def judge_law(names: Sequence[str], directions: Array, log_spread: Array, prior_sd: float) -> Identification:

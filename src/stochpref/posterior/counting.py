@@ -81,7 +81,7 @@ def count(observations: Observations, posterior: Posterior, *, rng: np.random.Ge
         utilities = law.sample(size * len(first), rng=rng).reshape(size, len(first), -1)
         chosen = np.round(observations.problem.choose(utilities, menus), 9)
         for k, rows in enumerate(own):
-            found = _count_rows(chosen[:, k], distinct[rows, 1:])
+            found = count_rows(chosen[:, k], distinct[rows, 1:])
             total[rows] += weights[s, k] * found
             square[rows] += weights[s, k] ** 2 * found * (1.0 - found / size)
             counts[rows] += found
@@ -93,7 +93,7 @@ def count(observations: Observations, posterior: Posterior, *, rng: np.random.Ge
     return Estimate(log_probability[bundle_of], error[bundle_of]), counts[bundle_of]
 
 
-def _count_rows(chosen: Array, bundles: Array) -> NDArray[np.int64]:
+def count_rows(chosen: Array, bundles: Array) -> NDArray[np.int64]:
     """Return how many rows of the chosen are each of some bundles."""
     odd: NDArray[np.uint64] = np.random.default_rng(0).integers(2**63, size=(chosen.shape[1],), dtype=np.uint64)
     odd |= np.uint64(1)

@@ -90,7 +90,7 @@ def _turn_pair(
 
 
 @inlined
-def _extremes(u: Array, side: NDArray[np.int8], slope: Array, leave_i: int, leave_j: int) -> tuple[float, float]:
+def extremes(u: Array, side: NDArray[np.int8], slope: Array, leave_i: int, leave_j: int) -> tuple[float, float]:
     """Return the lowest ratio bought (inf if none) and the highest not bought (at least 0), but for two goods."""
     low, high = np.inf, 0.0
     for k in range(u.shape[0]):
@@ -136,7 +136,7 @@ def _turn_pairs(
     shadow = u[pivot] / slope[pivot] if kind == PIVOT else 0.0
     low, high = np.inf, 0.0
     if kind == TIGHT:
-        low, high = _extremes(u, side, slope, -1, -1)
+        low, high = extremes(u, side, slope, -1, -1)
     for p in range(pairs.angle.shape[1]):
         i, j = pairs.order[2 * p], pairs.order[2 * p + 1]
         tie = (0.0, 0.0)
@@ -144,7 +144,7 @@ def _turn_pairs(
             floor, ceiling = high, low
             # The extremes of the others: only a pair that holds an extreme itself needs another look.
             if _is_extreme(u[i] / slope[i], side[i], low, high) or _is_extreme(u[j] / slope[j], side[j], low, high):
-                ceiling, floor = _extremes(u, side, slope, i, j)
+                ceiling, floor = extremes(u, side, slope, i, j)
             tie = _tie(side[i], side[j], slope[i], slope[j])
             bounds = _bounds(side[i], slope[i], floor, ceiling) + _bounds(side[j], slope[j], floor, ceiling)
             _turn_pair(u, i, j, bounds, tie, pairs.angle[law, p], pairs.length[law, p], stream)
@@ -156,7 +156,7 @@ def _turn_pairs(
                     high = max(high, u[k] / slope[k])
         elif pivot in (i, j):
             other = j if i == pivot else i
-            ceiling, floor = _extremes(u, side, slope, other, pivot)
+            ceiling, floor = extremes(u, side, slope, other, pivot)
             own = (slope[pivot] * floor, slope[pivot] * ceiling)
             free = (-np.inf, np.inf)
             sign = float(side[other]) if side[other] != ABSENT else 0.0
@@ -220,7 +220,7 @@ def _turn_blocks(u: Array, h: Array, side: NDArray[np.int8], slope: Array, strea
     radius, cosine, sine = math.sqrt(bought2 + left2), math.sqrt(bought2), math.sqrt(left2)
     theta = math.atan2(sine, cosine)
     along, across = along * radius / cosine, across * radius / sine
-    low, high = _extremes(u, side, slope, -1, -1)
+    low, high = extremes(u, side, slope, -1, -1)
     # Ratios grow with cos θ and sin θ: they meet where tan θ = tan(now)·low/high.
     top = math.atan2(low * sine, high * cosine) if high > 0.0 else 0.5 * math.pi
     back, ahead = theta, max(min(top, 0.5 * math.pi) - theta, 0.0)
