@@ -48,6 +48,7 @@ ORDER = [
     "demand",
     "predictive_check",
     "plots",
+    "satiation",
     "models",
     "comparison",
     "groups",
