@@ -39,6 +39,7 @@ ORDER = [
     "probability",
     "clusters",
     "features",
+    "feature_likelihood",
     "likelihood",
     "posterior",
     "segments",

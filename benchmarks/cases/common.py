@@ -26,12 +26,17 @@ def certificate(model: sp.CommonUtility) -> Numbers:
     return {name: np.asarray(value) for name, value in values.items() if value is not None}
 
 
+def _share(model: sp.CommonUtility, data: sp.Observations) -> float:
+    """Return the share explained, which was the score of version 0.1.0."""
+    return float(model.consistency(data) if hasattr(model, "consistency") else model.score(data))
+
+
 @case(law=LAWS)
 def common(law: str) -> Numbers:
     data = crowd(law)
     model = sp.CommonUtility(random_state=16).fit(data)
     menus = asked(model.goods_)
-    found = certificate(model) | {"predict": model.predict(menus), "score": np.array(model.score(data))}
+    found = certificate(model) | {"predict": model.predict(menus), "score": np.array(_share(model, data))}
     odd = np.flatnonzero(~model.consistent_)[:3]
     for t in odd:
         found |= flat(model.explain(int(t)), f"odd{t}")

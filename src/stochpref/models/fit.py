@@ -28,6 +28,7 @@ from stochpref.extrapolation import find_extrapolations
 from stochpref.laws import VonMisesFisher
 from stochpref.market import Market
 from stochpref.models.account import Account, as_sentence
+from stochpref.models.candidate import Candidate
 from stochpref.models.shared import check_observations
 from stochpref.models.storage import SavedFit, save_model
 from stochpref.observations import Menus, Observations
@@ -66,6 +67,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     customers_differ : each has a utility of their own, so that demand is smooth in prices.
     caveat : what is left to say of a fit that no warning has said; "" for nothing.
     remedy : what to try where customers differ and the fit does not buy as they did.
+    scores_are : what `log_likelihood` is the logarithm of; only scores of one kind can be compared.
     problem_ : what customers solve, with what was learned of it.
     check_ : what `check` found, None until it was asked for; `fit` sets it to None.
     """
@@ -74,6 +76,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     customers_differ: ClassVar[bool] = True
     caveat: str = ""
     remedy: str = "customers may be of several kinds, which one law does not hold: fit segments (SegmentedUtility)"
+    scores_are: ClassVar[str] = "probabilities"
     status_: str = "enough"
     engine: Any = "cpu"
 
@@ -89,6 +92,16 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     command_: list[str] | None
 
     # What a model says.
+
+    @classmethod
+    def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:  # noqa: ARG003
+        """Return the ways in which `fit_best` is to try this model on observations, by their sizes; none as a rule."""
+        return ()
+
+    @property
+    def same_as(self) -> str:
+        """The name of a simpler model that this fit came out as, such as a mixture of one segment; "" for none."""
+        return ""
 
     @abstractmethod
     def fit(self, observations: Observations, y: None = None) -> Self:

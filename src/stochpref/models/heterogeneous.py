@@ -23,6 +23,7 @@ from stochpref.likelihood import learn_setting
 from stochpref.loading import load
 from stochpref.market import N_CROWDS, LawMarket, customers_for, make_crowds
 from stochpref.models.account import Account
+from stochpref.models.candidate import Candidate
 from stochpref.models.drawn import check_draws, draw_posterior, fingerprint_of, lifted
 from stochpref.models.fit import Fit, Wanted
 from stochpref.models.posterior_account import account_of
@@ -61,6 +62,7 @@ from stochpref.verdicts import Verdict
 Array = NDArray[np.float64]
 
 _CUSTOMER_DRAWS: Final = 100
+_DRAFT: Final = {"n_draws": 250, "n_effective": 100}  # draws that a score takes
 _METROPOLIS: Final = "paper.metropolis:MetropolisOptions"
 
 
@@ -147,6 +149,11 @@ class HeterogeneousUtility(Fit):
         self.metropolis = metropolis
         self.engine = engine
         self.verbose = verbose
+
+    @classmethod
+    def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:
+        """Return the one law, which suits whatever was observed."""
+        return (Candidate({}, len(observations.problem.coordinates(observations.goods)), 0.3, _DRAFT),)
 
     def fit(self, observations: Observations | StoredObservations | str | Path, y: None = None) -> Self:  # noqa: ARG002
         """Draw from the posterior of (μ, κ) given observations, or a folder of Parquet files that hold them.

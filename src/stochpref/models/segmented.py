@@ -25,8 +25,10 @@ from stochpref.laws import MixtureLaw, VonMisesFisher
 from stochpref.likelihood import learn_setting
 from stochpref.market import N_CROWDS, SegmentMarket, customers_for, make_crowds
 from stochpref.models.account import Account
+from stochpref.models.candidate import Candidate
 from stochpref.models.drawn import draw_posterior
 from stochpref.models.fit import Fit, Wanted
+from stochpref.models.heterogeneous import HeterogeneousUtility
 from stochpref.models.segmented_account import account_of
 from stochpref.models.segmented_saving import as_record, check_draws, solution_of
 from stochpref.models.shared import generator, progress, reporting
@@ -45,7 +47,6 @@ from stochpref.posterior.results import (
 )
 from stochpref.posterior.summary import make_rows
 from stochpref.readers.folders import StoredObservations, as_observations
-from stochpref.rows import places_of
 from stochpref.segments.objective import Mixture, Objective
 from stochpref.segments.posterior import draws_around
 from stochpref.segments.predictive import log_of_draw, log_of_mixture, log_predictive, membership, units_of
@@ -58,6 +59,8 @@ from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
+_DRAFT: Final = {"n_draws": 100, "n_effective": 100, "max_draws": 200}  # draws that a score takes
+_FEWEST_A_NUMBER: Final = 5  # observations for each number that two segments have
 _FEWEST_DRAWS: Final = 100  # of a predictive probability, however many segments
 
 
@@ -127,6 +130,23 @@ class SegmentedUtility(Fit):
         self.degenerate = degenerate
         self.engine = engine
         self.verbose = verbose
+
+    @classmethod
+    def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:
+        """Return segments by BIC, where observations are enough to tell two laws apart."""
+        count, problem = len(observations), observations.problem
+        n_free = 2 * len(problem.coordinates(observations.goods)) + 1  # of two segments; more of more
+        unsuited = ""
+        if not problem.has_masses:
+            unsuited = f"takes exact probabilities of bundles, which problem {problem.name!r} has none of"
+        elif count < _FEWEST_A_NUMBER * n_free:
+            unsuited = f"two laws have {n_free} numbers, which {count:,} observations are too few for"
+        return (Candidate({}, n_free, 1.0, _DRAFT, unsuited=unsuited),)
+
+    @property
+    def same_as(self) -> str:
+        """The model of one law, where there is one segment."""
+        return HeterogeneousUtility.name if self.n_segments_ == 1 else ""
 
     def fit(self, observations: Observations | StoredObservations | str | Path, y: None = None) -> Self:  # noqa: ARG002
         """Find the segments of observations, or of a folder of Parquet files that hold them.
@@ -286,7 +306,7 @@ class SegmentedUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The posterior of that direction, with 90 % intervals."""
-        own = self._averages[:, places_of(self.goods_, self.coordinates_)]
+        own = self._averages[:, self.problem_.leading(self.goods_)]
         return Wanted(own.mean(axis=0), np.quantile(own, (0.05, 0.95), axis=0).T)
 
     @property
