@@ -80,7 +80,7 @@ def _side(name: str | None, home: Path, trees: list[Path]) -> Side:
 
 def _is_installed(tree: Path) -> bool:
     """Tell whether what a work tree needs is among what `make test` installs for the one at hand."""
-    return _constraints(tree) == _constraints(ROOT) and _needs(tree) <= _needs(ROOT, "test")
+    return _pins(tree) <= _pins(ROOT) and _needs(tree) <= _needs(ROOT, "test")
 
 
 def _needs(tree: Path, *also: str) -> set[str]:
@@ -89,8 +89,9 @@ def _needs(tree: Path, *also: str) -> set[str]:
     return {*project["dependencies"], *(need for name in (*_EXTRAS, *also) for need in extras.get(name, ()))}
 
 
-def _constraints(tree: Path) -> str:
-    return (tree / "constraints.txt").read_text(encoding="utf-8")
+def _pins(tree: Path) -> set[str]:
+    """Return the versions that a work tree is tested with; packages that only the other one pins change nothing."""
+    return set((tree / "constraints.txt").read_text(encoding="utf-8").split())
 
 
 def _environment(tree: Path, home: Path) -> str:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref.cli import app
-from stochpref.report import whatif
+from stochpref.demand import typical_menu
 from tests.order_lines import CONCENTRATION, GOODS, make_orders, the_law
 
 
@@ -53,7 +53,7 @@ def test_the_truth_is_within_the_intervals(home: Path) -> None:
 def test_what_sells_if_coffee_costs_a_tenth_more(home: Path) -> None:
     """The page asks the same customers as `demand`, whose intervals hold what customers of the true law buy."""
     fitted = sp.load_fit(home / "fit")
-    menu = whatif.typical_menu(fitted.observations_)
+    menu = typical_menu(fitted.observations_)
     coffee = menu.goods.index("coffee")
     prices = menu.prices[0] * np.where(np.arange(3) == coffee, 1.1, 1.0)
     dearer = fitted.demand(prices, menu.budgets[0])

@@ -50,11 +50,15 @@ def test_projects_keep_their_ids_and_are_shown_by_name(tmp_path: Path) -> None:
     assert votes.titles == votes.shown_goods == ("7 Park", "9 Pool; small", "12")
     assert votes[1:].menus.titles == votes.titles
     assert votes.over(["12", "new", "7", "9"]).shown_goods == ("12", "new", "7 Park", "9 Pool; small")
-    assert data_hash(votes) == data_hash(sp.Observations(votes.prices, votes.budgets, votes.bundles, goods=votes.goods))
+    untitled = sp.Observations(
+        votes.prices, votes.budgets, votes.bundles, goods=votes.goods, problem="whole", nonempty=True
+    )
+    assert data_hash(votes) == data_hash(untitled)
     saved = io.BytesIO()
     write_tree(saved, xr.DataTree.from_dict(data_groups(votes)))
     assert observations_of(read_tree(saved, "memory")).titles == votes.titles
     assert "goods 7 Park, 9 Pool; small, 12" in CliRunner().invoke(app, ["check", path]).stdout
+    votes = sp.read_observations(path, problem="divisible")
     model = sp.CommonUtility(random_state=0).fit(votes)
     assert "7 Park" in str(model.summary())
     assert "7 Park" in str(model.demand(votes.menus[0]))

@@ -47,7 +47,6 @@ from stochpref.posterior.results import (
 )
 from stochpref.posterior.summary import make_rows
 from stochpref.readers.folders import StoredObservations, as_observations
-from stochpref.rows import places_of
 from stochpref.segments.objective import Mixture, Objective
 from stochpref.segments.posterior import draws_around
 from stochpref.segments.predictive import log_of_draw, log_of_mixture, log_predictive, membership, units_of
@@ -307,7 +306,7 @@ class SegmentedUtility(Fit):
     @property
     def wanted(self) -> Wanted:
         """The posterior of that direction, with 90 % intervals."""
-        own = self._averages[:, places_of(self.goods_, self.coordinates_)]
+        own = self._averages[:, self.problem_.leading(self.goods_)]
         return Wanted(own.mean(axis=0), np.quantile(own, (0.05, 0.95), axis=0).T)
 
     @property
