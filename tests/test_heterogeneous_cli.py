@@ -22,7 +22,6 @@ from stochpref.cli.fitting import Drawing, OneLaw, Searching, Segmenting, _named
 from stochpref.posterior.checkpoints import read_checkpoint
 from tests.test_heterogeneous_utility import market
 
-
 QUICK = ("--model", "heterogeneous", "--draws", 100, "--effective", 100)
 
 
