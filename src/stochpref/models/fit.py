@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref.checks import check_count
+from stochpref.decisions.deciding import Deciding
 from stochpref.demand import Demand, Elasticities, expected_demand, price_elasticities
 from stochpref.errors import InvalidArgument
 from stochpref.extrapolation import find_extrapolations
@@ -61,7 +62,7 @@ class Wanted(NamedTuple):
     interval: Array | None
 
 
-class Fit(BaseEstimator, ABC):  # type: ignore[misc]
+class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
     """An estimator of what customers want, in the shape of scikit-learn's.
 
     name : of the model, as the command line and saved fits call it.

@@ -66,6 +66,7 @@ class Problem(ABC):
     about : what is taken for granted of goods and money, in words.
     has_kinds : the kinds of observation say something to people, so that an audit counts them.
     has_masses : bundles have regions whose masses are known; elsewhere utilities inside can be drawn at best.
+    unpriced : why no best prices follow, in words, where customers cannot keep their money; "" where they can.
     """
 
     name: ClassVar[str]
@@ -74,6 +75,10 @@ class Problem(ABC):
     about: ClassVar[str] = "budgets known"
     has_kinds: ClassVar[bool] = False
     has_masses: ClassVar[bool] = True
+    unpriced: ClassVar[str] = (
+        "profit never falls when all prices rise, because customers here cannot keep their money: the best prices are "
+        "the bounds"
+    )
 
     @abstractmethod
     def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
@@ -114,6 +119,13 @@ class Problem(ABC):
             does = self.takes_part(utilities[:, None], _MenuRow.of(menus, t))[:, 0]
             bought[t], counts[t] = bundles[does].sum(axis=0), does.sum()
         return bought, counts
+
+    def worth(self, utilities: Array) -> Array | None:  # noqa: ARG002
+        """Return the prices (m, n) up to which customers (m, N) whom the problem is about buy a unit of each good.
+
+        None where money cannot be kept, so that no price is too high.
+        """
+        return None
 
     def skips_units(self, utilities: ArrayLike, menus: MenuArrays) -> NDArray[np.bool_] | None:  # noqa: ARG002
         """Tell who buys (..., T) a later unit of some good without an earlier one; None where goods have no units."""
