@@ -39,7 +39,7 @@ from stochpref.cli.options import (
 )
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, counted, shown
 from stochpref.loading import load
-from stochpref.names import CENTRES, ENGINES, MODELS, SAMPLERS, SOLVERS, TIES
+from stochpref.names import CENTRES, COVARIANCES, ENGINES, MODELS, SAMPLERS, SOLVERS, TIES
 
 if TYPE_CHECKING:
     from stochpref.models import CommonUtility, Selection
@@ -138,7 +138,21 @@ class Searching:
         return found
 
 
-Options: TypeAlias = Drawing | OneLaw | Segmenting | Searching
+@dataclass(frozen=True)
+class Relating:
+    """Options of the normal model alone."""
+
+    covariance: Annotated[
+        str | None, one_of(COVARIANCES, "Normal: which goods are liked together: through factors, none, or any.")
+    ] = None
+    factors: Annotated[int | None, typer.Option(help="Normal: how many factors, 1 unless said.", min=1)] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the model is made with, by its own names."""
+        return {"n_factors" if name == "factors" else name: value for name, value in given(self).items()}
+
+
+Options: TypeAlias = Drawing | OneLaw | Segmenting | Relating | Searching
 
 
 @app.command()
@@ -164,6 +178,7 @@ def fit(
     drawing: Drawing,
     one_law: OneLaw,
     segmenting: Segmenting,
+    relating: Relating,
     searching: Searching,
     degenerate: Annotated[str, one_of(TIES, "Observations with exact ties.")] = "refuse",
     seed: Annotated[int, seed_option("fit")] = 0,
@@ -185,6 +200,7 @@ def fit(
     Heterogeneous: the posterior of what customers want and of how much they differ. A run that is stopped goes on
     where it was when the same command is given again.
     Segmented: several such groups of customers: how many, how large, and what each wants.
+    Normal: goods liked together, and goods worth much to few.
     Common: the utility that explains most purchases, a proof, and who is odd.
 
     \b
@@ -198,7 +214,8 @@ def fit(
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
     """  # noqa: D301
     options: dict[str, tuple[Options, ...]] = {
-        "heterogeneous": (drawing, one_law), "segmented": (drawing, segmenting), "common": (searching,),
+        "heterogeneous": (drawing, one_law), "segmented": (drawing, segmenting), "normal": (drawing, relating),
+        "common": (searching,),
     }  # fmt: skip
     is_alone = by is not None or _is_stored(files)
     named = _named(model, options, is_alone=is_alone)
