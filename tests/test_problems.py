@@ -23,6 +23,7 @@ LAWS: dict[str, Callable[[], object]] = {
     "mixture": lambda: sp.MixtureLaw(
         [sp.VonMisesFisher([0.6, 0.0, -0.8, 0.0], 4.0), sp.VonMisesFisher([0.0, 1.0, 0.0, 0.0], 20.0)], [0.7, 0.3]
     ),
+    "normal": lambda: sp.NormalLaw([0.6, 0.0, -0.8, 0.3], [1.0, 2.0, 0.5, 1.0]),
     "von_mises_fisher": lambda: sp.VonMisesFisher([0.6, 0.0, -0.8, 0.0], 4.0),
 }
 

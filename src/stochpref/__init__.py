@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from stochpref.laws import CorruptedUtilityLaw as CorruptedUtilityLaw
     from stochpref.laws import MenuLaw as MenuLaw
     from stochpref.laws import MixtureLaw as MixtureLaw
+    from stochpref.laws import NormalLaw as NormalLaw
     from stochpref.laws import VonMisesFisher as VonMisesFisher
     from stochpref.laws import simulate as simulate
     from stochpref.likelihood import MaximumLikelihood as MaximumLikelihood
     from stochpref.likelihood import fit_maximum_likelihood as fit_maximum_likelihood
     from stochpref.models import CommonUtility as CommonUtility
     from stochpref.models import HeterogeneousUtility as HeterogeneousUtility
+    from stochpref.models import NormalUtility as NormalUtility
     from stochpref.models import SegmentedUtility as SegmentedUtility
     from stochpref.models import Selection as Selection
     from stochpref.models import fit_best as fit_best
@@ -92,6 +94,8 @@ _HOME = {
     "Menus": "observations",
     "MetropolisOptions": "paper.metropolis",
     "MixtureLaw": "laws",
+    "NormalLaw": "laws",
+    "NormalUtility": "models",
     "NotConverged": "errors",
     "NotIdentified": "errors",
     "Observations": "observations",

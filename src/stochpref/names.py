@@ -26,11 +26,13 @@ READINGS: Final = ("value", "unit")  # of a choice of one good: worth for money,
 LAWS: Final = {
     "corrupted": "laws.corrupted:CorruptedUtilityLaw",
     "mixture": "laws.mixture:MixtureLaw",
+    "normal": "laws.normal:NormalLaw",
     "von_mises_fisher": "laws.von_mises_fisher:VonMisesFisher",
 }
 MODELS: Final = {
     "heterogeneous": "models.heterogeneous:HeterogeneousUtility",
     "segmented": "models.segmented:SegmentedUtility",
+    "normal": "models.normal:NormalUtility",
     "common": "models.common:CommonUtility",
 }
 TIES: Final = ("refuse", "drop")  # what to do with observations that only exact ties explain
@@ -44,6 +46,7 @@ SAMPLERS: Final[dict[str, str | None]] = {
     "metropolis": "paper.metropolis:Metropolis",
 }
 SOLVERS: Final[dict[str, str | None]] = {"certified": None, "annealing": "paper.annealing:anneal"}
+COVARIANCES: Final = ("factor", "diagonal", "full")  # of a normal law of tastes
 CENTRES: Final = ("bayes", "chebyshev", "vertex")  # which of the utilities that explain most
 CRITERIA: Final = ("d", "a", "prediction")  # what designs are best for
 

@@ -40,6 +40,7 @@ class Open(Problem):
     demanded: ClassVar[str] = "Expected purchases of a visitor, who may leave with nothing"
     about: ClassVar[str] = "goods bought whole, money kept a good like others, budgets unknown"
     needs_budget: ClassVar[bool] = False
+    unpriced: ClassVar[str] = ""
 
     def __init__(self, scale: float | None = None) -> None:
         if scale is not None and not 0 < as_number(scale, "scale") < np.inf:
@@ -71,14 +72,18 @@ class Open(Problem):
         u = np.asarray(utilities)
         return np.broadcast_to(u[..., -1] > 0, np.broadcast_shapes(u.shape[:-1], (len(menus.prices),)))
 
+    def worth(self, utilities: Array) -> Array:
+        """Return what customers to whom money is worth something would pay for a unit of each good."""
+        inside = utilities[utilities[:, -1] > 0]
+        return np.asarray(self._scale * inside[:, :-1] / inside[:, -1:])
+
     def total(self, utilities: Array, menus: MenuArrays) -> tuple[Array, Array]:
         """Return what customers (m, n + 1) buy together from each of T menus, and how many of them care for money."""
         u = self._utilities(utilities, menus)
-        inside = u[u[:, -1] > 0]
-        limits = self._scale * inside[:, :-1] / inside[:, -1:]  # the prices below which goods are bought
+        limits = self.worth(u)
         bought = np.stack([np.count_nonzero(limits > prices, axis=0) for prices in menus.prices])
         quantities = bought * np.where(np.isfinite(menus.prices), menus.caps, 0.0)
-        return quantities, np.full(len(bought), float(len(inside)))
+        return quantities, np.full(len(bought), float(len(limits)))
 
     def find_faults(self, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
         """Return every broken rule of value: those of any purchase, and that something ends what is bought."""

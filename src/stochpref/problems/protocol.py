@@ -69,6 +69,7 @@ class Problem(ABC):
     default_cap : the largest quantity of a good where none is stated.
     tells_by_amount : how much was bought tells what is wanted more, even where all that is on offer was bought.
     made_for : what fits this problem, where other models cannot.
+    unpriced : why no best prices follow, in words, where customers cannot keep their money; "" where they can.
     """
 
     name: ClassVar[str]
@@ -80,6 +81,10 @@ class Problem(ABC):
     default_cap: ClassVar[float] = 1.0
     tells_by_amount: ClassVar[bool] = False
     made_for: ClassVar[str] = ""
+    unpriced: ClassVar[str] = (
+        "profit never falls when all prices rise, because customers here cannot keep their money: the best prices are "
+        "the bounds"
+    )
 
     @abstractmethod
     def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
@@ -120,6 +125,13 @@ class Problem(ABC):
             does = self.takes_part(utilities[:, None], _MenuRow.of(menus, t))[:, 0]
             bought[t], counts[t] = bundles[does].sum(axis=0), does.sum()
         return bought, counts
+
+    def worth(self, utilities: Array) -> Array | None:  # noqa: ARG002
+        """Return the prices (m, n) up to which customers (m, N) whom the problem is about buy a unit of each good.
+
+        None where money cannot be kept, so that no price is too high.
+        """
+        return None
 
     def skips_units(self, utilities: ArrayLike, menus: MenuArrays) -> NDArray[np.bool_] | None:  # noqa: ARG002
         """Tell who buys (..., T) a later unit of some good without an earlier one; None where goods have no units."""
