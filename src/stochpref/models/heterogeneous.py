@@ -226,7 +226,7 @@ class HeterogeneousUtility(Fit):
         self._identification = judge_identification(self._rows, parameters, prior)
         self.is_converged_ = self._convergence.status == "good"
         self.is_identified_ = self._identification.status == "good"
-        self.check_ = None
+        self.check_ = self.ranking_ = None
 
     def _warn(self) -> None:
         if not self.is_converged_:

@@ -276,7 +276,7 @@ class SegmentedUtility(Fit):
         self._identification = judge_segments(self._rows, directions, self._chosen.n_rivals)
         self.is_converged_ = self._convergence.status == "good"
         self.is_identified_ = self._identification.status == "good"
-        self.check_ = None
+        self.check_ = self.ranking_ = None
 
     def _warn(self) -> None:
         if not self.is_converged_:
