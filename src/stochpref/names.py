@@ -19,6 +19,7 @@ PROBLEMS: Final = {
     "divisible": "problems.divisible:Divisible",
     "one": "problems.one:OneOf",
     "open": "problems.open:Open",
+    "satiated": "problems.satiated:Satiated",
     "whole": "problems.whole:Whole",
 }
 READINGS: Final = ("value", "unit")  # of a choice of one good: worth for money, or worth

@@ -79,6 +79,9 @@ class Problem(ABC):
     about : what is taken for granted of goods and money, in words.
     has_kinds : the kinds of observation say something to people, so that an audit counts them.
     has_masses : bundles have regions whose masses are known; elsewhere utilities inside can be drawn at best.
+    default_cap : the largest quantity of a good where none is stated.
+    tells_by_amount : how much was bought tells what is wanted more, even where all that is on offer was bought.
+    made_for : what fits this problem, where other models cannot.
     unpriced : why no best prices follow, in words, where customers cannot keep their money; "" where they can.
     """
 
@@ -88,6 +91,9 @@ class Problem(ABC):
     about: ClassVar[str] = "budgets known"
     has_kinds: ClassVar[bool] = False
     has_masses: ClassVar[bool] = True
+    default_cap: ClassVar[float] = 1.0
+    tells_by_amount: ClassVar[bool] = False
+    made_for: ClassVar[str] = ""
     unpriced: ClassVar[str] = (
         "profit never falls when all prices rise, because customers here cannot keep their money: the best prices are "
         "the bounds"
@@ -291,7 +297,8 @@ def check_handled(
     problem = record.problem
     if problem is not None and problem.name not in problems:
         known = " or ".join(repr(name) for name in problems)
-        remedy = f"it handles {known}: state that, if it is what customers solve, or take what is made for theirs"
+        other = problem.made_for or "take what is made for theirs"
+        remedy = f"it handles {known}: state that, if it is what customers solve, or {other}"
         raise _unhandled(what, f"problem {problem.name!r}", remedy)
     if record.features and not features:
         named = ", ".join(repr(name) for name in record.features)
