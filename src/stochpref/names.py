@@ -52,3 +52,4 @@ CRITERIA: Final = ("d", "a", "prediction")  # what designs are best for
 
 EXHIBIT_SETTINGS: Final = ("gaussian", "corruption")  # halves of the paper's table
 EXHIBIT_METHODS: Final = ("paper", "ours")
+FUNDING_RULES: Final = ("demand", "greedy")  # the most support in all, or in falling order of it

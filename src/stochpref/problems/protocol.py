@@ -41,6 +41,19 @@ class Classification(NamedTuple):
     pivot: NDArray[np.int32]
 
 
+class Ranking(NamedTuple):
+    """In which order customers buy from one menu, until their money ends.
+
+    worth : (m, n) what they buy most of first; -inf for what they would not buy.
+    outlay : (n,) of their money that a unit takes.
+    money : that everybody has; None where it is the budget.
+    """
+
+    worth: Array
+    outlay: Array
+    money: float | None
+
+
 class _MenuRow(NamedTuple):
     """One of several menus."""
 
@@ -130,6 +143,13 @@ class Problem(ABC):
         """Return the prices (m, n) up to which customers (m, N) whom the problem is about buy a unit of each good.
 
         None where money cannot be kept, so that no price is too high.
+        """
+        return None
+
+    def ranking(self, utilities: Array, menus: MenuArrays) -> Ranking | None:  # noqa: ARG002
+        """Return in which order customers (m, N) buy from one menu, however many of its goods are left out.
+
+        None where that depends on what else is bought.
         """
         return None
 
