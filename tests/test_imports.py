@@ -50,6 +50,7 @@ ORDER = [
     "predictive_check",
     "decisions",
     "plots",
+    "satiation",
     "normal",
     "models",
     "comparison",

@@ -33,7 +33,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("orders")
     shop = make_orders(600, seed=0, n_days=84, budgets=(0.3, 1.0))
     (folder / "orders.csv").write_text(shop.as_csv())
-    run("fit", folder / "orders.csv", "--out", folder / "fit", "--draws", 250, "--effective", 200, "--seed", 1)
+    quick = ("--model", "heterogeneous", "--draws", 250, "--effective", 200, "--seed", 1)
+    run("fit", folder / "orders.csv", "--out", folder / "fit", *quick)
     run("report", folder / "fit", "--out", folder / "report.html")
     return folder
 

@@ -97,7 +97,7 @@ def test_problems_are_given_by_name_or_as_objects(half: None) -> None:
     for wrong, message in (
         (
             "divisable",
-            r"problem must be one of divisible, one, open, whole, half; received 'divisable'; the nearest is 'divis",
+            r"problem must be one of divisible, one, open, satiated, whole, half; received 'divisable'; the nearest",
         ),
         (Divisible, r"or an object of stochpref\.problems; received <class .*pass problem='divisible', say"),
         (None, "received None"),

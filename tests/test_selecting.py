@@ -42,7 +42,14 @@ def test_one_law_is_fitted_as_if_it_had_been_asked_for(of_one_law: sp.Selection)
         of_one_law.best.posterior_["posterior"]["mean_direction"].values,  # type: ignore[attr-defined]
         direct.posterior_["posterior"]["mean_direction"].values,
     )
-    assert (of_one_law.n_learned, of_one_law.n_held_out, of_one_law.by_customer) == (120, 30, False)
+    assert of_one_law.ranking[3:] == (120, 30, False)
+
+
+def test_a_saved_fit_knows_among_what_it_was_chosen(of_one_law: sp.Selection, tmp_path: Path) -> None:
+    of_one_law.best.save(tmp_path)
+    assert sp.load_fit(tmp_path).ranking_ == of_one_law.ranking
+    learned = json.loads((tmp_path / "learned.json").read_text())
+    assert learned["ranking"]["chosen"] == json.loads((tmp_path / "fit.json").read_text())["model"]
 
 
 def test_the_table_says_who_is_ahead_and_why(of_one_law: sp.Selection) -> None:
@@ -76,8 +83,8 @@ def test_one_utility_and_odd_customers_are_told() -> None:
 def test_customers_are_held_out_whole_and_errors_follow_them() -> None:
     customers = [f"c{t // 4}" for t in range(80)]
     found = best_of(bought(sp.VonMisesFisher(TASTE, 5.0), 80, customers=customers), models=("heterogeneous", "common"))
-    assert found.by_customer
-    assert found.n_held_out == 16
+    assert found.ranking.by_customer
+    assert found.ranking.n_held_out == 16
     assert "held out, customers whole" in str(found)
 
 
@@ -125,7 +132,7 @@ def test_densities_are_not_ranked_with_probabilities() -> None:
 
 
 def _scored(name: str, n_free: int, values: np.ndarray, same_as: str = "") -> selecting._Scored:
-    way = selecting._Way(name, sp.CommonUtility(), Candidate({}, n_free, 1.0))
+    way = selecting.Way(name, sp.CommonUtility(), Candidate({}, n_free, 1.0))
     return selecting._Scored(way, values, same_as)
 
 
@@ -195,5 +202,5 @@ def test_degenerate_rows_are_named_by_their_own_numbers() -> None:
         sp.fit_best(tied)
     assert caught.value.rows == (41,)
     found = best_of(tied, degenerate="drop", models=("common", "heterogeneous"))
-    assert found.n_learned + found.n_held_out == 59
+    assert found.ranking.n_learned + found.ranking.n_held_out == 59
     assert found.best.n_dropped_ == 1

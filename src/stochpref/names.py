@@ -19,6 +19,7 @@ PROBLEMS: Final = {
     "divisible": "problems.divisible:Divisible",
     "one": "problems.one:OneOf",
     "open": "problems.open:Open",
+    "satiated": "problems.satiated:Satiated",
     "whole": "problems.whole:Whole",
 }
 READINGS: Final = ("value", "unit")  # of a choice of one good: worth for money, or worth
@@ -51,3 +52,4 @@ CRITERIA: Final = ("d", "a", "prediction")  # what designs are best for
 
 EXHIBIT_SETTINGS: Final = ("gaussian", "corruption")  # halves of the paper's table
 EXHIBIT_METHODS: Final = ("paper", "ours")
+FUNDING_RULES: Final = ("demand", "greedy")  # the most support in all, or in falling order of it

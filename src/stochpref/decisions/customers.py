@@ -47,6 +47,15 @@ def faced_menus(fit: Fit, menus: Any) -> Menus:
     return faced.over(fit.goods_)
 
 
+def middle_prices(prices: Array) -> Array:
+    """Return the price (n,) in the middle of those at which a good is offered, one of them; NaN where none is."""
+    offered = np.isfinite(prices)
+    found = np.full(prices.shape[1], np.nan)
+    for i in np.flatnonzero(offered.any(axis=0)):
+        found[i] = np.quantile(prices[offered[:, i], i], 0.5, method="lower")
+    return found
+
+
 def crowd_of(market: Market, menus: Menus, crowds: Sequence[int]) -> Crowd:
     """Return those customers of some crowds who are seen where purchases are recorded, and would pay for what.
 

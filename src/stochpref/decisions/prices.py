@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stochpref.checks import check_count
 from stochpref.decisions.best_prices import BestPrices
-from stochpref.decisions.customers import asked_market, crowd_of, faced_menus, split_crowds, thinned
+from stochpref.decisions.customers import asked_market, crowd_of, faced_menus, middle_prices, split_crowds, thinned
 from stochpref.decisions.held_out import Judged, judge_held_out
 from stochpref.decisions.limits import PriceLimits, checked_costs, price_limits
 from stochpref.decisions.profit import Profit, profit_of
@@ -68,7 +68,7 @@ def best_prices(
     if max_changes is not None:
         check_count(max_changes, "max_changes", 1)
     faced = faced_menus(fit, menus)
-    goods, today = fit.goods_, _middle(faced.prices)
+    goods, today = fit.goods_, middle_prices(faced.prices)
     on_offer = ~np.isnan(today)
     if not on_offer.any():
         raise InvalidArgument("menus must offer a good to price; received menus that offer none; give them prices")
@@ -95,15 +95,6 @@ def _check_can_price(fit: Fit) -> None:
             f"best prices need customers who differ; received a fit of model {fit.name!r}, in which everybody would "
             "pay the same: demand falls from all to none at one price; fit HeterogeneousUtility (--model heterogeneous)"
         )
-
-
-def _middle(prices: Array) -> Array:
-    """Return the price (n,) in the middle of those at which a good is offered, one of them; NaN where none is."""
-    offered = np.isfinite(prices)
-    found = np.full(prices.shape[1], np.nan)
-    for i in np.flatnonzero(offered.any(axis=0)):
-        found[i] = np.quantile(prices[offered[:, i], i], 0.5, method="lower")
-    return found
 
 
 def _observed(fit: Fit, on_offer: NDArray[np.bool_]) -> tuple[Array, Array]:

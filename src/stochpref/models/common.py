@@ -224,7 +224,7 @@ class CommonUtility(Fit):
         low = beta.ppf(0.025, fewest, n_used - fewest + 1) if fewest else 0.0
         high = beta.ppf(0.975, most + 1, n_used - most) if most < n_used else 1.0
         self.corruption_interval_ = (float(low), float(high))
-        self.check_ = None
+        self.check_ = self.ranking_ = None
 
     @property
     def best_utility(self) -> Array:

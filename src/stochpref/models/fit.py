@@ -30,6 +30,7 @@ from stochpref.laws import VonMisesFisher
 from stochpref.market import Market
 from stochpref.models.account import Account, as_sentence
 from stochpref.models.candidate import Candidate
+from stochpref.models.ranking import Ranking, as_learned
 from stochpref.models.shared import check_observations
 from stochpref.models.storage import SavedFit, save_model
 from stochpref.observations import Menus, Observations
@@ -70,7 +71,8 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
     remedy : what to try where customers differ and the fit does not buy as they did.
     scores_are : what `log_likelihood` is the logarithm of; only scores of one kind can be compared.
     problem_ : what customers solve, with what was learned of it.
-    check_ : what `check` found, None until it was asked for; `fit` sets it to None.
+    ranking_ : the models beside one another among which `fit_best` chose this one; None where it was asked for.
+    check_ : what `check` found, None until it was asked for; `fit` sets both to None.
     """
 
     name: ClassVar[str]
@@ -88,6 +90,7 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
     n_observations_: int
     n_dropped_: int
     check_: PredictiveCheck | None = None
+    ranking_: Ranking | None = None
     data_hash_: str
     seed_: int | None
     command_: list[str] | None
@@ -338,6 +341,7 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self)
         learned, tree = self._learned()
         learned = {**learned, "check": self.check().as_dict()}
+        learned |= {} if self.ranking_ is None else {"ranking": as_learned(self.ranking_)}
         save_model(self, folder, learned=learned, tree=tree, command=command)
 
     def __sklearn_clone__(self) -> Self:

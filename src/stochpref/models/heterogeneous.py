@@ -33,7 +33,7 @@ from stochpref.names import SAMPLERS
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.choosing import choose_sampler
-from stochpref.posterior.counting import Estimate, Posterior
+from stochpref.posterior.counting import NO_LOO, Estimate, Posterior
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities, utilities_inside
 from stochpref.posterior.diagnostics import Diagnostics
 from stochpref.posterior.predictive import add_log_likelihood, log_predictive, log_simulated
@@ -226,7 +226,7 @@ class HeterogeneousUtility(Fit):
         self._identification = judge_identification(self._rows, parameters, prior)
         self.is_converged_ = self._convergence.status == "good"
         self.is_identified_ = self._identification.status == "good"
-        self.check_ = None
+        self.check_ = self.ranking_ = None
 
     def _warn(self) -> None:
         if not self.is_converged_:
@@ -355,10 +355,7 @@ class HeterogeneousUtility(Fit):
         """
         check_is_fitted(self)
         if not self.problem_.has_masses:
-            raise InvalidArgument(
-                f"leave-one-out needs exact probabilities of bundles, which {self.problem_!r} has not; hold "
-                "observations out and take log_likelihood of them"
-            )
+            raise InvalidArgument(NO_LOO.format(self.problem_))
         from arviz_stats import loo  # noqa: PLC0415
 
         if "log_likelihood" not in self.posterior_.children:

@@ -29,8 +29,8 @@ from stochpref.files import made, replacing
 from stochpref.loading import load
 from stochpref.models.candidate import Candidate
 from stochpref.models.fit import Fit
-from stochpref.models.heterogeneous import HeterogeneousUtility
-from stochpref.models.selection import ScoreRow, Selection
+from stochpref.models.ranking import Ranking, ScoreRow
+from stochpref.models.selection import Selection
 from stochpref.models.settings import as_setting
 from stochpref.models.shared import check_observations, generator
 from stochpref.names import MODELS
@@ -42,12 +42,11 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Models = Sequence[str] | Mapping[str, Fit] | None
 
-FIRST: Final = HeterogeneousUtility.name  # in whose fits work is counted, and what is fitted where nothing can be tried
 _WORK: Final = 3.0  # of scoring all, beside the fit of the best to everything
 _FEWEST: Final = 40  # observations of which some can be held out
 
 
-class _Way(NamedTuple):
+class Way(NamedTuple):
     """A way of fitting: its name, the estimator before it is fitted, and what its model says of it."""
 
     name: str
@@ -58,7 +57,7 @@ class _Way(NamedTuple):
 class _Scored(NamedTuple):
     """A way of fitting and (held,) its log scores, with what it came out as."""
 
-    way: _Way
+    way: Way
     values: Array
     same_as: str
 
@@ -94,6 +93,27 @@ def fit_best(
     -----
     Only models whose scores are of the same thing, probabilities or densities, are ranked, as `Fit.scores_are` says.
     """
+    way, ranking = rank_models(
+        observations, held_out=held_out, models=models, random_state=random_state, degenerate=degenerate, kept=kept,
+        report=report,
+    )  # fmt: skip
+    report(f"{way.name}, on everything")
+    best = way.estimator.fit(observations)
+    best.ranking_ = ranking
+    return Selection(best, ranking)
+
+
+def rank_models(
+    observations: Observations,
+    *,
+    held_out: float = 0.2,
+    models: Models = None,
+    random_state: int | np.random.Generator | None = None,
+    degenerate: str = "refuse",
+    kept: str | Path | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> tuple[Way, Ranking]:
+    """Return which way of fitting to believe, and why; parameters as in `fit_best`."""
     check_observations(observations)
     if not (isinstance(held_out, int | float) and 0.0 < held_out < 1.0):
         raise InvalidArgument(f"held_out must be a share between 0 and 1, such as 0.2; received {held_out!r}")
@@ -101,26 +121,28 @@ def fit_best(
     usable = usable_rows(observations.problem.explained(observations), degenerate)
     rng, seed = generator(random_state)
     seed = int(rng.integers(2**63)) if seed is None else seed
-    ways = _ways(observations, models, seed, degenerate)
-    tried, left_out = _affordable(ways)
+    tried, left_out = _affordable(_ways(observations, models, seed, degenerate))
     fresh, learn, by_customer = _parts(observations, usable, held_out, seed)
     if len(tried) < 2 or not fresh.size:
-        return _only(observations, tried or ways, left_out, fresh.size == 0, report)
+        few = f"{counted(len(observations), 'observation')} are too few to hold any out"
+        why = "it alone suits these observations" if fresh.size else few
+        rows = tuple(_row(way, remark=reason) for way, reason in [(tried[0], ""), *left_out])
+        reason = f"{tried[0].name} is fitted without comparison: {why}."
+        return tried[0], Ranking(rows, reason, tried[0].name, len(observations), 0, by_customer=False)
     scored = _score(observations, learn, fresh, tried, _Kept.open(kept, observations, held_out, seed), report)
-    rows, chosen, reason = _judged(scored, left_out, _clusters(observations, fresh, by_customer))
-    report(f"{chosen.name}, on everything")
-    best = chosen.estimator.fit(observations)
-    return Selection(best, rows, reason, chosen.name, learn.size, fresh.size, by_customer)
+    whose = _codes(observations, fresh) if by_customer else np.arange(len(fresh))
+    rows, chosen, reason = _judged(scored, left_out, whose)
+    return chosen, Ranking(rows, reason, chosen.name, learn.size, fresh.size, by_customer)
 
 
-def _ways(data: Observations, models: Models, seed: int, degenerate: str) -> list[_Way]:
+def _ways(data: Observations, models: Models, seed: int, degenerate: str) -> list[Way]:
     """Return every way of fitting that models propose."""
     if isinstance(models, str):
         raise InvalidArgument(f"models must be names, or estimators by name; received the text {models!r}")
     given: Mapping[str, Fit | str] = (
         models if isinstance(models, Mapping) else {name: name for name in (MODELS if models is None else models)}
     )
-    ways: list[_Way] = []
+    ways: list[Way] = []
     for label, model in given.items():
         if isinstance(model, str) and model not in MODELS:
             raise InvalidArgument(f"models must be among {', '.join(MODELS)}; received {model!r}")
@@ -129,20 +151,21 @@ def _ways(data: Observations, models: Models, seed: int, degenerate: str) -> lis
             raise InvalidArgument(f"models[{label!r}] must be an estimator of stochpref; received {model!r}")
         for candidate in estimator.candidates(data):
             own = clone(estimator).set_params(random_state=seed, **candidate.settings)
-            ways.append(_Way(f"{label}, {candidate.about}" if candidate.about else label, own, candidate))
+            ways.append(Way(f"{label}, {candidate.about}" if candidate.about else label, own, candidate))
     if not ways:
         raise InvalidArgument(f"models must propose something to try; {', '.join(given)} do not for these observations")
     return ways
 
 
-def _affordable(ways: list[_Way]) -> tuple[list[_Way], list[tuple[_Way, str]]]:
+def _affordable(ways: list[Way]) -> tuple[list[Way], list[tuple[Way, str]]]:
     """Return the ways to try, and those left out with the reason: the dearest go first where all cost too much."""
     left_out = [(way, way.candidate.unsuited) for way in ways if way.candidate.unsuited]
     tried = [way for way in ways if not way.candidate.unsuited]
-    if tried:
-        kind = tried[0].estimator.scores_are
-        left_out += [(way, f"scores {way.estimator.scores_are}") for way in tried if way.estimator.scores_are != kind]
-        tried = [way for way in tried if way.estimator.scores_are == kind]
+    kind = tried[0].estimator.scores_are if tried else ""
+    left_out += [(way, f"scores {way.estimator.scores_are}") for way in tried if way.estimator.scores_are != kind]
+    tried = [way for way in tried if way.estimator.scores_are == kind]
+    if not tried:
+        raise InvalidArgument(f"no model suits these observations: {left_out[0][0].name} {left_out[0][1]}; name one")
     while len(tried) > 1 and sum(way.candidate.work for way in tried) > _WORK:
         dearest = max(tried, key=lambda way: way.candidate.work)
         tried.remove(dearest)
@@ -170,20 +193,6 @@ def _codes(data: Observations, rows: Indices) -> Indices:
     return np.unique(labels, return_inverse=True)[1].astype(np.intp)
 
 
-def _only(
-    data: Observations, tried: list[_Way], left_out: list[tuple[_Way, str]], is_few: bool, report: Callable[[str], None]
-) -> Selection:
-    """Return the fit of the first way, where there is nothing to choose, or nothing to choose by."""
-    way = tried[0]
-    why = "it alone suits these observations"
-    if is_few:
-        why = f"{counted(len(data), 'observation')} are too few to hold any out"
-    report(way.name)
-    rows = tuple(_row(one, remark=reason) for one, reason in [(way, ""), *left_out])
-    reason = f"{way.name} is fitted without comparison: {why}."
-    return Selection(way.estimator.fit(data), rows, reason, way.name, len(data), 0, by_customer=False)
-
-
 class _Kept(NamedTuple):
     """Where scores are kept as they are found; nowhere if `path` is None."""
 
@@ -206,14 +215,14 @@ class _Kept(NamedTuple):
             found = {}  # none, or of a run of another kind: begin anew
         return cls(file, fingerprint, dict(found))
 
-    def scores(self, way: _Way, count: int) -> tuple[Array, str] | None:
+    def scores(self, way: Way, count: int) -> tuple[Array, str] | None:
         """Return the scores of a way that were found before."""
         record = self.found.get(_described(way))
         if not isinstance(record, dict) or len(record.get("values", ())) != count:
             return None
         return np.array([-np.inf if value is None else value for value in record["values"]]), str(record["same_as"])
 
-    def add(self, way: _Way, values: Array, same_as: str) -> None:
+    def add(self, way: Way, values: Array, same_as: str) -> None:
         """Keep the scores of a way."""
         if self.path is None:
             return
@@ -223,7 +232,7 @@ class _Kept(NamedTuple):
             stream.write(as_json({"fingerprint": self.fingerprint, "scores": self.found}))
 
 
-def _described(way: _Way) -> str:
+def _described(way: Way) -> str:
     """Return what tells a way of fitting from others, settings included."""
     settings = way.estimator.get_params(deep=False) | dict(way.candidate.draft)
     hidden = ("verbose", "checkpoint")
@@ -232,7 +241,7 @@ def _described(way: _Way) -> str:
 
 
 def _score(
-    data: Observations, learn: Indices, fresh: Indices, tried: list[_Way], kept: _Kept, report: Callable[[str], None]
+    data: Observations, learn: Indices, fresh: Indices, tried: list[Way], kept: _Kept, report: Callable[[str], None]
 ) -> list[_Scored]:
     """Return the ways that could be fitted, with their scores of the rows held out."""
     scored, known, asked = [], data[learn], data[fresh]
@@ -257,14 +266,9 @@ def _score(
     return scored
 
 
-def _clusters(data: Observations, fresh: Indices, by_customer: bool) -> Indices:
-    """Return whose each row held out is, for errors."""
-    return _codes(data, fresh) if by_customer else np.arange(len(fresh))
-
-
 def _judged(
-    scored: list[_Scored], left_out: list[tuple[_Way, str]], clusters: Indices
-) -> tuple[tuple[ScoreRow, ...], _Way, str]:
+    scored: list[_Scored], left_out: list[tuple[Way, str]], clusters: Indices
+) -> tuple[tuple[ScoreRow, ...], Way, str]:
     """Return the table, the way to believe and why."""
     order = sorted(scored, key=lambda one: -one.values.mean())
     top = order[0]
@@ -312,7 +316,7 @@ def _reason(
 
 
 def _row(
-    way: _Way,
+    way: Way,
     values: Array | None = None,
     behind: tuple[float, float] | None = None,
     clusters: Indices | None = None,

@@ -21,7 +21,7 @@ from stochpref.checks import as_number
 from stochpref.errors import InvalidArgument
 from stochpref.kinds import ABOVE, ABSENT, AT, BELOW, DEGENERATE, PIVOT, QUANTITY_TOLERANCE, SLACK
 from stochpref.problems.faults import Fault, MenuArrays, is_bought, per_good
-from stochpref.problems.protocol import Classification, Problem
+from stochpref.problems.protocol import Classification, Problem, Ranking
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
@@ -76,6 +76,12 @@ class Open(Problem):
         """Return what customers to whom money is worth something would pay for a unit of each good."""
         inside = utilities[utilities[:, -1] > 0]
         return np.asarray(self._scale * inside[:, :-1] / inside[:, -1:])
+
+    def ranking(self, utilities: Array, menus: MenuArrays) -> Ranking:
+        """Return what is worth its price in falling order of worth for money, which is no scarce thing by itself."""
+        prices, worth = menus.prices[0], self.worth(utilities)
+        outlay = np.where(np.isfinite(prices), prices, 1.0)
+        return Ranking(np.where(worth > prices, worth / outlay, -np.inf), outlay, None)
 
     def total(self, utilities: Array, menus: MenuArrays) -> tuple[Array, Array]:
         """Return what customers (m, n + 1) buy together from each of T menus, and how many of them care for money."""
