@@ -15,7 +15,7 @@ from stochpref.archives.trees import read_tree, write_tree
 from stochpref.laws import UtilityLaw
 from stochpref.laws.menus import draw_customers
 from stochpref.posterior.results import data_groups, observations_of
-from stochpref.problems import OneOf, Open, Problem, pack_problem, unpack_problem
+from stochpref.problems import OneOf, Open, Problem, Satiated, pack_problem, unpack_problem
 from stochpref.stores.packing import data_hash
 
 N_MENUS, N_GOODS = 60, 5
@@ -30,6 +30,10 @@ def some_menus(problem: Problem) -> sp.Menus:
     budgets[1], budgets[2] = 0.0, 100.0
     if isinstance(problem, OneOf) and not problem.outside:  # who must choose needs something to choose from
         prices[0] = prices[5]
+    if isinstance(problem, Satiated) and problem.outside is not None:  # of which everybody has some
+        budgets[1] = 1.0
+        if problem.outside in "abcde":
+            prices[:, "abcde".index(problem.outside)] = 1.3
     features = {"weight": rng.standard_normal(prices.shape), "hour": rng.uniform(0, 24, N_MENUS)}
     return sp.Menus(prices, budgets, goods=list("abcde"), problem=problem, features=features)
 
@@ -53,12 +57,31 @@ def draw_utilities(problem: Problem, menus: sp.Menus, rng: np.random.Generator) 
 def value_of(problem: Problem, menus: sp.Menus, utilities: np.ndarray, bundles: np.ndarray) -> np.ndarray:
     """Return what bundles are worth to customers who solve the problem, (T,)."""
     prices = np.where(np.isfinite(menus.prices), menus.prices, 1.0)
+    if isinstance(problem, Satiated):
+        return _satiated_value(problem, menus, utilities, bundles)
     if isinstance(problem, OneOf) and problem.reading == "value":
         return np.sum(utilities / prices * bundles, axis=1)
     worth = np.sum(utilities[:, :N_GOODS] * bundles, axis=1)
     if isinstance(problem, Open):
         return worth - utilities[:, -1] * np.sum(prices * bundles, axis=1) / problem.scale
     return worth
+
+
+def _satiated_value(problem: Satiated, menus: sp.Menus, utilities: np.ndarray, bundles: np.ndarray) -> np.ndarray:
+    """Return Σ u γ log(1 + x/γ), and u_0 log x of the outside good; what is worth nothing counts as that."""
+    place = problem.outside_place(menus.goods)
+    n_worths = N_GOODS + (place == N_GOODS)
+    inside = [i for i in range(N_GOODS) if i != place]
+    u, g = np.maximum(utilities[:, inside], 0.0), np.maximum(utilities[:, n_worths:], 0.0)
+    x = bundles[:, inside]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.where((u > 0) & (g > 0), g * np.log1p(u * x / g), 0.0).sum(axis=1)
+        if place is None:
+            return worth
+        prices = np.where(np.isfinite(menus.prices), menus.prices, 0.0)
+        left = menus.budgets - np.sum(prices * bundles, axis=1)
+        outside = left if place == N_GOODS else bundles[:, place]
+        return worth + np.where(utilities[:, place] > 0, utilities[:, place] * np.log(np.maximum(outside, 1e-300)), 0.0)
 
 
 def check_law(law: UtilityLaw) -> None:

@@ -199,14 +199,10 @@ def everything_alike(x: list[float], b: float, n_rows: int = 5) -> sp.Observatio
 
 EDGES = {
     "one observation": everything_alike([1.0, 0.5, 0.0], 2.0, 1),
-    "one good bought": everything_alike([1.0], 3.0),
-    "one good in part": everything_alike([0.4], 0.4),
     "one good left": everything_alike([0.0], 3.0),
-    "everything bought": everything_alike([1.0, 1.0, 1.0], 9.0),
-    "everything bought, no money left": everything_alike([1.0, 1.0, 1.0], 6.0),
     "nothing bought": everything_alike([0.0, 0.0], 9.0),
     "no money": everything_alike([0.0, 0.0], 0.0),
-    "a good never on offer": sp.Observations([[1.0, np.inf, 2.0]] * 3, [1.5] * 3, [[1.0, 0.0, 0.25]] * 3),
+    "a good never on offer": sp.Observations([[1.0, np.inf, 2.0]] * 3, [1.0] * 3, [[1.0, 0.0, 0.0]] * 3),
     "no good on offer": sp.Observations([[np.inf, np.inf]], [1.0], [[0.0, 0.0]]),
     "prices far apart": sp.Observations([[1e-100, 1e100], [1e100, 1e-100]], [5e99] * 2, [[1.0, 0.5], [0.5, 1.0]]),
 }
@@ -225,10 +221,17 @@ def test_edges(name: str, centre: str) -> None:
     assert sp.CommonUtility(margin=1e-6, random_state=0).fit(observations).upper_bound_ <= len(observations)
 
 
+@pytest.mark.parametrize(("bundle", "budget"), [([1.0], 3.0), ([0.4], 0.4), ([1.0] * 3, 9.0), ([1.0] * 3, 6.0)])
+def test_menus_that_are_baskets_are_refused(bundle: list[float], budget: float) -> None:
+    """Any utility that wants everything explains them all: a proof of optimality would be one of nothing."""
+    with pytest.raises(sp.InvalidObservations, match="every good on offer was bought, in every observation"):
+        sp.CommonUtility(random_state=0).fit(everything_alike(bundle, budget))
+
+
 def test_degenerate_observations_are_refused_or_dropped() -> None:
     observations, _ = market(3, 20, 0.0, seed=2)
     bundles = observations.bundles.copy()
-    bundles[[4, 9]] = 0.01
+    bundles[[4, 9]] = [0.01, 0.01, 0.0]
     spoiled = sp.Observations(observations.prices, observations.budgets, bundles)
     with pytest.raises(sp.InvalidObservations, match=r"2 of 20 are \(rows 4, 9\).*degenerate='drop'") as caught:
         sp.CommonUtility().fit(spoiled)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref import features as own
+from stochpref.feature_likelihood import MovingRows
+from stochpref.features import FeatureDesign
 
 INTERCEPTS = np.array([3.0, 1.0, -2.0, 0.5])
 
@@ -39,15 +41,14 @@ def bought(
 @pytest.mark.parametrize("problem", ["divisible", "one"])
 def test_gradients_are_differences(problem: str) -> None:
     data = bought(60, 1, problem=problem)
-    terms = own._terms(data, ("tax", "income", "price:good"))
-    designs, whose = own._designs(data, terms, data.problem)
-    model = own._Model(data.problem.recorded(data), designs, whose, 1e-12)
-    theta = np.random.default_rng(2).standard_normal(designs.shape[2])
+    design = FeatureDesign.of(data, ("tax", "income", "price:good"))
+    model = MovingRows.of(data, design, 1e-12)
+    theta = np.random.default_rng(2).standard_normal(len(design.kept))
     values, slopes = model.rows(theta)
     for j in range(len(theta)):
         up, down = (model.rows(theta + sign * 1e-5 * np.eye(len(theta))[j])[0] for sign in (1, -1))
         np.testing.assert_allclose(slopes[:, j], (up - down) / 2e-5, atol=1e-5)
-    laws = designs[whose] @ theta
+    laws = model.designs.laws(theta)[model.designs.whose]
     each = [
         sp.log_mass(sp.Regions.of(data)[[t]], h / np.linalg.norm(h), np.linalg.norm(h))[0] for t, h in enumerate(laws)
     ]
@@ -57,10 +58,26 @@ def test_gradients_are_differences(problem: str) -> None:
 
 def test_equal_features_share_a_law() -> None:
     data = bought(200, 3)
-    terms = own._terms(data, ("income",))
-    designs, whose = own._designs(data, terms, data.problem)
+    designs, whose = FeatureDesign.of(data, ("income",)).designs(data)
     assert len(designs) == 3
     np.testing.assert_array_equal(np.unique(data.features["income"], return_inverse=True)[1], whose)
+
+
+@pytest.mark.parametrize("problem", ["divisible", "one"])
+def test_a_design_is_made_again_from_its_settings(problem: str) -> None:
+    data = bought(50, 9, problem=problem)
+    design = FeatureDesign.of(data, ("tax:good", "income"))
+    back = FeatureDesign.restore(json.loads(json.dumps(design.settings())), design.goods, design.problem)
+    assert (back.features, back.names, back.kept) == (("tax:good", "income"), design.names, design.kept)
+    np.testing.assert_array_equal(back.designs(data).each, design.designs(data).each)
+    theta = np.arange(1.0, len(design.kept) + 1)
+    own, told = design.designs(data).laws(theta)[design.designs(data).whose], design.to_units @ theta
+    tax, income = np.split(told[4:], 2)  # in the units given: h = intercepts + slopes × features
+    moved = told[:4] + tax * data.features["tax"] + income * data.features["income"][:, None]
+    np.testing.assert_allclose(own, moved @ design.level, atol=1e-9)
+    np.testing.assert_allclose(design.at_average @ theta, design.level[:, [j for j in design.kept if j < 4]] @ theta[
+        : sum(j < 4 for j in design.kept)
+    ])  # fmt: skip
 
 
 def test_the_truth_is_recovered_in_the_units_given() -> None:

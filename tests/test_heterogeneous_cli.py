@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +18,11 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref import cli
+from stochpref.cli.fitting import Drawing, OneLaw, Searching, Segmenting, _named
 from stochpref.posterior.checkpoints import read_checkpoint
 from tests.test_heterogeneous_utility import market
+
+QUICK = ("--model", "heterogeneous", "--draws", 100, "--effective", 100)
 
 
 def run(*arguments: object) -> object:
@@ -28,7 +33,7 @@ def run(*arguments: object) -> object:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("cli")
     sp.write_observations(market(3, 120), home / "purchases.csv")
-    result = run("fit", home / "purchases.csv", "--out", home / "fit", "--draws", 100, "--effective", 100)
+    result = run("fit", home / "purchases.csv", "--out", home / "fit", *QUICK)
     assert result.exit_code == 0, result.output
     assert "converged" in result.stdout
     return home
@@ -61,7 +66,7 @@ def test_summary_and_predict(folder: Path) -> None:
 
 def test_a_fit_takes_the_place_of_another_whole(folder: Path) -> None:
     home, table = folder / "both", folder / "purchases.csv"
-    run("fit", table, "--out", home, "--draws", 100, "--effective", 100)
+    run("fit", table, "--out", home, *QUICK)
     (home / "notes.txt").write_text("mine")
     result = run("fit", table, "--out", home, "--model", "common")
     assert "in place of a heterogeneous fit" in result.stderr
@@ -92,15 +97,53 @@ def test_a_fit_that_fails_leaves_no_folder(folder: Path) -> None:
 
 
 def test_refuses_options_of_the_other_model(folder: Path) -> None:
-    result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--odd", folder / "odd.csv")
+    one_law = ("fit", folder / "purchases.csv", "--out", folder / "x", "--model", "heterogeneous")
+    result = run(*one_law, "--odd", folder / "odd.csv")
     assert result.exit_code == 2
     assert "--odd belongs to --model common" in result.output
     result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--model", "common", "--draws", 3)
     assert result.exit_code == 2
     assert "--draws belongs to --model heterogeneous or segmented; this fit is of model common" in result.output
-    result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--segments", 3)
+    result = run(*one_law, "--segments", 3)
     assert result.exit_code == 2
     assert "--segments belongs to --model segmented; this fit is of model heterogeneous" in result.output
+    result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--segments", 3, "--margin", 0.1)
+    assert result.exit_code == 2
+    assert "options must be of one model; received --segments (segmented) and --margin (common)" in result.output
+
+
+def test_options_pick_the_models_that_take_them() -> None:
+    drawing, one_law, segmenting, searching = Drawing(), OneLaw(), Segmenting(), Searching()
+    for changes, named in (
+        ({}, ["heterogeneous", "segmented", "common"]),
+        ({"drawing": replace(drawing, effective=900)}, ["heterogeneous", "segmented"]),
+        ({"one_law": replace(one_law, sampler="gibbs")}, ["heterogeneous"]),
+        ({"segmenting": replace(segmenting, segments="2"), "drawing": replace(drawing, draws=9)}, ["segmented"]),
+        ({"searching": replace(searching, odd=Path("odd.csv"))}, ["common"]),
+    ):
+        parts: dict[str, Any] = {"drawing": drawing, "one_law": one_law, "segmenting": segmenting}
+        parts |= {"searching": searching, **changes}
+        options: dict[str, Any] = {
+            "heterogeneous": (parts["drawing"], parts["one_law"]), "common": (parts["searching"],),
+            "segmented": (parts["drawing"], parts["segmenting"]),
+        }  # fmt: skip
+        assert sorted(_named("auto", options, is_alone=False)) == sorted(named)
+        alone = _named("auto", options, is_alone=True)
+        assert alone == (["heterogeneous"] if "heterogeneous" in named else named)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_model_that_purchases_held_out_speak_for(folder: Path) -> None:
+    home = folder / "auto"
+    result = run("fit", folder / "purchases.csv", "--out", home, "--draws", 50, "--effective", 50)
+    assert result.exit_code == 0, result.output
+    assert "Models by the mean log-probability of 24 purchases held out; each learned from 96" in result.stdout
+    assert " is believed: " in result.stdout
+    assert {path.name for path in home.iterdir()} == {"fit.json", "arrays.npz", "learned.json"}
+    told = json.loads(run("summary", home, "--json").stdout)
+    assert told["model"] == told["ranking"]["chosen"] == json.loads((home / "fit.json").read_text())["model"]
+    assert {row["name"] for row in told["ranking"]["scores"]} == {"heterogeneous", "segmented"}
+    assert str(sp.load_fit(home).ranking_) in run("summary", home).stdout
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -297,7 +297,6 @@ def test_summary_and_saved_fit(data: sp.Observations, fitted: sp.HeterogeneousUt
 
 ALWAYS = np.ones((30, 4))
 HARD = {
-    "everybody buys everything": sp.Observations(ALWAYS, np.full(30, 9.0), ALWAYS),
     "nobody buys anything": sp.Observations(ALWAYS, np.full(30, 2.0), 0 * ALWAYS),
     "one observation": market(4, 1),
     "fewer observations than goods": market(12, 5),

@@ -28,6 +28,7 @@ from tests.small_fits import purchases
 QUICK: dict[str, dict[str, Any]] = {
     "heterogeneous": {"sampler": "gibbs", "n_draws": 20, "n_effective": 0},
     "segmented": {"n_segments": 2, "n_draws": 20, "n_effective": 0},
+    "normal": {"covariance": "diagonal", "n_draws": 20, "n_effective": 0},
     "common": {},
 }
 GOODS = ("tea", "milk", "bread", "rum")

@@ -34,8 +34,8 @@ def home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with an export of 600 orders, its fit and its report, made by the two commands and no editing."""
     folder = tmp_path_factory.mktemp("orders")
     (folder / "orders.csv").write_text(shop.as_csv())
-    shown = run("fit", folder / "orders.csv", "--units", "coffee=2", "--out", folder / "fit", "--draws", 250,
-                "--effective", 200, "--seed", 1)  # fmt: skip
+    quick = ("--model", "heterogeneous", "--draws", 250, "--effective", 200, "--seed", 1)
+    shown = run("fit", folder / "orders.csv", "--units", "coffee=2", "--out", folder / "fit", *quick)
     assert "later unit of a good without an earlier one" in shown.stdout
     run("report", folder / "fit", "--out", folder / "report.html")
     return folder

@@ -23,6 +23,7 @@ LAWS: dict[str, Callable[[], object]] = {
     "mixture": lambda: sp.MixtureLaw(
         [sp.VonMisesFisher([0.6, 0.0, -0.8, 0.0], 4.0), sp.VonMisesFisher([0.0, 1.0, 0.0, 0.0], 20.0)], [0.7, 0.3]
     ),
+    "normal": lambda: sp.NormalLaw([0.6, 0.0, -0.8, 0.3], [1.0, 2.0, 0.5, 1.0]),
     "von_mises_fisher": lambda: sp.VonMisesFisher([0.6, 0.0, -0.8, 0.0], 4.0),
 }
 
@@ -96,7 +97,7 @@ def test_problems_are_given_by_name_or_as_objects(half: None) -> None:
     for wrong, message in (
         (
             "divisable",
-            r"problem must be one of divisible, one, open, whole, half; received 'divisable'; the nearest is 'divis",
+            r"problem must be one of divisible, one, open, satiated, whole, half; received 'divisable'; the nearest",
         ),
         (Divisible, r"or an object of stochpref\.problems; received <class .*pass problem='divisible', say"),
         (None, "received None"),

@@ -23,11 +23,11 @@ from stochpref.market import LawMarket, OneCustomer, make_crowds
 from stochpref.models.account import shorten
 from stochpref.posterior.results import data_groups, group
 from stochpref.predictive_check import check_purchases
-from stochpref.report import page, whatif, words
+from stochpref.report import page, verdict, whatif, words
 from stochpref.report.findings import reading_of
 from tests.small_fits import HOSTILE, common, fit_posterior, hostile, posterior, purchases, rendered
 
-SECTIONS = ["verdict", "data", "wants", "trust", "check", "demand", "whatif", "settings"]
+SECTIONS = ["verdict", "wants", "whatif", "demand", "check", "trust", "data", "settings"]
 
 
 class Page(HTMLParser):
@@ -126,17 +126,17 @@ def test_a_law_that_does_not_buy_as_customers_did_is_not_called_trustworthy():
     model = sp.HeterogeneousUtility(sampler="importance", n_draws=200, n_effective=200, random_state=0).fit(segments())
     assert model.is_converged_
     assert model.is_identified_
-    found = words.content_of(model, model.account(), reading_of(model))
-    assert found["headline"] == "The draws can be trusted, but the model does not buy as customers did."
-    assert found["status"] == "bad"
+    status, headline = verdict.headline_of(model, model.account(), reading_of(model))
+    assert headline == "The draws can be trusted, but the model does not buy as customers did."
+    assert status == "bad"
 
 
 def test_one_utility_that_leaves_many_odd_or_misses_shares_has_no_tick():
     model = sp.CommonUtility(random_state=0).fit(segments())
-    found = words.content_of(model, model.account(), reading_of(model))
-    assert found["status"] == "bad"
+    account, reading = model.account(), reading_of(model)
+    assert verdict.headline_of(model, account, reading)[0] == "bad"
     odd, misses = (
-        next(point for point in found["points"] if words in point.text)
+        next(point for point in verdict.points_of(model, account, reading) if words in point.text)
         for words in ("% of the purchases are odd", "It misses how often a good is bought by up to")
     )
     assert (odd.status, misses.status) == ("bad", "bad")
@@ -149,25 +149,25 @@ def test_basket_sizes_count_in_the_check():
     fine = replace(fine, share_lower=fine.share, share_upper=fine.share)
     right = replace(fine, size_lower=fine.size, size_upper=fine.size)
     wrong = replace(right, size_lower=fine.size + 0.2, size_upper=fine.size + 0.2)
-    assert [point.status for point in words.check_points(right)] == ["good"]
-    assert [point.status for point in words.check_points(wrong)] == ["good", "bad"]
+    assert [point.status for point in verdict.check_points(right)] == ["good"]
+    assert [point.status for point in verdict.check_points(wrong)] == ["good", "bad"]
     for miss, status in ((0.01, "good"), (0.045, "bad")):  # no share within its interval, by little and by more
         off = replace(right, share_lower=right.share + miss, share_upper=right.share + miss)
-        (point,) = words.check_points(off)
+        (point,) = verdict.check_points(off)
         assert point.status == status
         assert "for 0 of 5 goods" in point.text
         assert ("fit them apart" in point.text) == (status == "bad")
     one = replace(wrong, n_replicates=1)
-    assert "% of the baskets hold" in words.check_points(one)[-1].text
+    assert "% of the baskets hold" in verdict.check_points(one)[-1].text
 
 
 def test_the_verdict_is_plain_and_the_figures_are_under_trust():
     text = rendered(posterior(3))
-    verdict, trust = (text[text.index(f'id="{one}"') : text.index(f'id="{two}"')] for one, two in
-                      (("verdict", "data"), ("trust", "check")))  # fmt: skip
+    first, trust = (text[text.index(f'id="{one}"') : text.index(f'id="{two}"')] for one, two in
+                    (("verdict", "wants"), ("trust", "data")))  # fmt: skip
     assert "R-hat" in trust
-    assert "R-hat" not in verdict
-    assert "The draws cannot be trusted yet" in verdict
+    assert "R-hat" not in first
+    assert "The draws cannot be trusted yet" in first
 
 
 @pytest.mark.parametrize("make_fn", [fit_posterior, sp.CommonUtility(random_state=0).fit])

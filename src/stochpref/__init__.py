@@ -30,19 +30,23 @@ if TYPE_CHECKING:
     from stochpref.errors import NotIdentified as NotIdentified
     from stochpref.errors import StochprefError as StochprefError
     from stochpref.errors import UnreadableData as UnreadableData
-    from stochpref.features import FeatureLikelihood as FeatureLikelihood
+    from stochpref.feature_likelihood import FeatureLikelihood as FeatureLikelihood
     from stochpref.groups import GroupFits as GroupFits
     from stochpref.groups import fit_groups as fit_groups
     from stochpref.laws import CorruptedUtilityLaw as CorruptedUtilityLaw
     from stochpref.laws import MenuLaw as MenuLaw
     from stochpref.laws import MixtureLaw as MixtureLaw
+    from stochpref.laws import NormalLaw as NormalLaw
     from stochpref.laws import VonMisesFisher as VonMisesFisher
     from stochpref.laws import simulate as simulate
     from stochpref.likelihood import MaximumLikelihood as MaximumLikelihood
     from stochpref.likelihood import fit_maximum_likelihood as fit_maximum_likelihood
     from stochpref.models import CommonUtility as CommonUtility
     from stochpref.models import HeterogeneousUtility as HeterogeneousUtility
+    from stochpref.models import NormalUtility as NormalUtility
     from stochpref.models import SegmentedUtility as SegmentedUtility
+    from stochpref.models import Selection as Selection
+    from stochpref.models import fit_best as fit_best
     from stochpref.models import load_fit as load_fit
     from stochpref.observations import Menus as Menus
     from stochpref.observations import Observations as Observations
@@ -77,7 +81,7 @@ _HOME = {
     "DesignEffort": "design",
     "Effort": "consensus.solving",
     "Elasticities": "demand",
-    "FeatureLikelihood": "features",
+    "FeatureLikelihood": "feature_likelihood",
     "GroupFits": "groups",
     "HeterogeneousUtility": "models",
     "InvalidArgument": "errors",
@@ -90,12 +94,15 @@ _HOME = {
     "Menus": "observations",
     "MetropolisOptions": "paper.metropolis",
     "MixtureLaw": "laws",
+    "NormalLaw": "laws",
+    "NormalUtility": "models",
     "NotConverged": "errors",
     "NotIdentified": "errors",
     "Observations": "observations",
     "PaperMarket": "paper.reproduce.markets",
     "Regions": "regions",
     "SegmentedUtility": "models",
+    "Selection": "models",
     "SignEstimate": "paper.signs",
     "StoredObservations": "readers",
     "StochprefError": "errors",
@@ -110,6 +117,7 @@ _HOME = {
     "compare_fits": "comparison",
     "consistency": "scores",
     "estimate_from_signs": "paper.signs",
+    "fit_best": "models",
     "fit_groups": "groups",
     "fit_maximum_likelihood": "likelihood",
     "learn_sequentially": "design",

@@ -145,7 +145,8 @@ class Audit(Drawn):
             warnings.append(
                 f"{counted(len(self.degenerate_rows), 'degenerate observation')} "
                 f"(number {listed(tuple(t + 1 for t in self.degenerate_rows))} of those read): no fit uses them;\n"
-                "    correct them, or leave them out: degenerate='drop' (--degenerate drop)"
+                "    correct them, or leave them out: degenerate='drop' (--degenerate drop);\n"
+                "    or, if goods satiate, state problem='satiated' (--problem satiated)"
             )
         if self.n_units:
             warnings.append(
@@ -238,7 +239,7 @@ def _is_all_bought(observations: Observations) -> bool:
     """
     offered, bundles = observations.prices < np.inf, observations.bundles
     bought = is_bought(bundles, observations.caps)
-    if not offered.any() or (offered & ~bought).any():
+    if not offered.any() or (offered & ~bought).any() or observations.problem.tells_by_amount:
         return False
     in_full = bundles >= observations.problem.limits(observations) * (1.0 - QUANTITY_TOLERANCE)
     tells = (bought & in_full).any(axis=1) & (bought & ~in_full).any(axis=1)
@@ -308,7 +309,7 @@ def audit(observations: Observations) -> Audit:
         sometimes_absent=int(np.sum(~offered.all(axis=0) & offered.any(axis=0))),
         spent_share=float(np.mean(spent[funded] / budgets[funded])) if funded.any() else float("nan"),
         is_whole=not in_part.any(),
-        n_units=_n_units(bundles) if limits is caps else 0,
+        n_units=_n_units(bundles) if limits is caps and not observations.problem.tells_by_amount else 0,
         is_one_menu=len(prices) > 1
         and all(bool((a == a[0]).all()) for a in (prices, caps))
         and (is_all_spent or bool((budgets == budgets[0]).all())),

@@ -22,7 +22,7 @@ from scipy.stats import chi2
 from stochpref.bessel import mean_resultant_length
 from stochpref.clusters import clustered_covariance, clusters_of
 from stochpref.errors import InvalidArgument, shown
-from stochpref.features import FeatureLikelihood, fit_features
+from stochpref.feature_likelihood import FeatureLikelihood, fit_features
 from stochpref.mass.masses import Sums
 from stochpref.observations import Observations
 from stochpref.problems import Problem

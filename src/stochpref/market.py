@@ -19,6 +19,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from stochpref.laws import MixtureLaw, VonMisesFisher
+from stochpref.laws.angles import angles_at
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -26,7 +27,6 @@ Indices = NDArray[np.intp]
 N_CROWDS: Final = 8  # whose spread is the Monte Carlo error
 
 _PURCHASES: Final = 2e7  # simulated for a call of `demand`, shared out over draws and menus
-_GRID = 1025  # points of the angle to the mean direction, over which its cdf is inverted
 
 
 class Market(Protocol):
@@ -255,26 +255,6 @@ def _make_crowd(centre: Array, size: int, rng: np.random.Generator, has_segments
 def utilities_of(crowd: Crowd, mean_direction: Array, concentration: float) -> Array:
     """Return the utilities (customers, n) of a crowd under a von Mises–Fisher law."""
     return turned(crowd, mean_direction, angles_at(crowd.quantile, len(crowd.centre), concentration))
-
-
-def angles_at(quantiles: Array, n_goods: int, concentration: float) -> Array:
-    """Return the quantiles of the angle θ between utility and mean direction, density sin^{n-2}θ exp(κ cos θ)."""
-    # In x = θ·√(κ + n) the density has width of order one; 12 widths past the mode nothing is left.
-    mode = (
-        np.arccos(2.0 * concentration / ((n_goods - 2) + np.hypot(n_goods - 2, 2.0 * concentration)))
-        if (concentration > 0)
-        else (0.5 * np.pi if n_goods > 2 else 0.0)
-    )
-    reach = 12.0 / np.sqrt(concentration + n_goods - 1.0)
-    theta = np.linspace(max(mode - reach, 0.0), min(mode + reach, np.pi), _GRID)
-    with np.errstate(divide="ignore"):
-        log_density = (n_goods - 2) * np.log(np.sin(theta)) if n_goods > 2 else np.zeros(_GRID)
-    log_density = log_density + concentration * np.cos(theta)
-    density = np.exp(log_density - log_density.max())
-    areas = 0.5 * (density[1:] + density[:-1])
-    cumulative = np.concatenate([[0.0], np.cumsum(areas)])
-    result: Array = np.interp(quantiles, cumulative / cumulative[-1], theta)
-    return result
 
 
 def turned(crowd: Crowd, mean_direction: Array, theta: Array) -> Array:

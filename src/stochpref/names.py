@@ -19,17 +19,20 @@ PROBLEMS: Final = {
     "divisible": "problems.divisible:Divisible",
     "one": "problems.one:OneOf",
     "open": "problems.open:Open",
+    "satiated": "problems.satiated:Satiated",
     "whole": "problems.whole:Whole",
 }
 READINGS: Final = ("value", "unit")  # of a choice of one good: worth for money, or worth
 LAWS: Final = {
     "corrupted": "laws.corrupted:CorruptedUtilityLaw",
     "mixture": "laws.mixture:MixtureLaw",
+    "normal": "laws.normal:NormalLaw",
     "von_mises_fisher": "laws.von_mises_fisher:VonMisesFisher",
 }
 MODELS: Final = {
     "heterogeneous": "models.heterogeneous:HeterogeneousUtility",
     "segmented": "models.segmented:SegmentedUtility",
+    "normal": "models.normal:NormalUtility",
     "common": "models.common:CommonUtility",
 }
 TIES: Final = ("refuse", "drop")  # what to do with observations that only exact ties explain
@@ -43,8 +46,10 @@ SAMPLERS: Final[dict[str, str | None]] = {
     "metropolis": "paper.metropolis:Metropolis",
 }
 SOLVERS: Final[dict[str, str | None]] = {"certified": None, "annealing": "paper.annealing:anneal"}
+COVARIANCES: Final = ("factor", "diagonal", "full")  # of a normal law of tastes
 CENTRES: Final = ("bayes", "chebyshev", "vertex")  # which of the utilities that explain most
 CRITERIA: Final = ("d", "a", "prediction")  # what designs are best for
 
 EXHIBIT_SETTINGS: Final = ("gaussian", "corruption")  # halves of the paper's table
 EXHIBIT_METHODS: Final = ("paper", "ours")
+FUNDING_RULES: Final = ("demand", "greedy")  # the most support in all, or in falling order of it

@@ -56,7 +56,9 @@ def _as_table(values: ArrayLike, argument: str, n_dims: int) -> Array:
     return array
 
 
-def _checked_menus(prices: ArrayLike, budgets: ArrayLike | None, caps: ArrayLike) -> dict[str, Array]:
+def _checked_menus(
+    prices: ArrayLike, budgets: ArrayLike | None, caps: ArrayLike | None, problem: Problem | None
+) -> dict[str, Array]:
     a = _as_table(prices, "prices", 2)
     b = np.full(len(a), np.inf) if budgets is None else _as_table(budgets, "budgets", 1)
     if a.shape[0] == 0 or a.shape[1] == 0:
@@ -66,7 +68,8 @@ def _checked_menus(prices: ArrayLike, budgets: ArrayLike | None, caps: ArrayLike
     if b.shape[0] != a.shape[0]:
         raise InvalidArgument(f"budgets must have one value per row of prices, {a.shape[0]}; received {b.shape[0]}")
     try:
-        c = np.array(caps, dtype=np.float64)
+        default = 1.0 if problem is None else problem.default_cap
+        c = np.array(default if caps is None else caps, dtype=np.float64)
         c = np.broadcast_to(c, a.shape) if c.ndim < 2 else c
     except (TypeError, ValueError):
         raise InvalidArgument("caps must be a number, one number per good, or an array shaped like prices") from None
@@ -113,7 +116,7 @@ class Menus(Rows):
     prices : (T, n) positive; inf where a good is not on offer (NaN is accepted and means the same).
     budgets : (T,) zero or more; inf where none are given, or the problem knows none and sets them aside.
     goods : n names, matched by name against a fit.
-    caps : (T, n) largest quantities, 1 by default.
+    caps : (T, n) largest quantities; where none are stated 1, or none for goods that satiate.
     labels : T names of the menus or None; tables of demand show them.
     problem : what customers solve, by name or as an object of `stochpref.problems`; None for that of the fit asked.
     features : name -> (T, n) numbers by good or (T,) by menu.
@@ -135,7 +138,7 @@ class Menus(Rows):
         budgets: ArrayLike | None = None,
         *,
         goods: Iterable[object] | None = None,
-        caps: ArrayLike = 1.0,
+        caps: ArrayLike | None = None,
         labels: Iterable[object] | None = None,
         problem: str | Problem | None = None,
         features: Mapping[str, ArrayLike] | None = None,
@@ -143,7 +146,7 @@ class Menus(Rows):
     ) -> None:
         solved = None if problem is None else as_problem(problem)
         has_budgets = budgets is not None and (solved is None or solved.needs_budget)
-        tables = _checked_menus(prices, budgets if has_budgets else None, caps)
+        tables = _checked_menus(prices, budgets if has_budgets else None, caps, solved)
         shape = tables["prices"].shape
         set_fields(
             self,
@@ -196,7 +199,7 @@ class Observations(Rows):
         *,
         goods: Iterable[object] | None = None,
         customers: Iterable[object] | None = None,
-        caps: ArrayLike = 1.0,
+        caps: ArrayLike | None = None,
         labels: Iterable[object] | None = None,
         problem: str | Problem = "divisible",
         features: Mapping[str, ArrayLike] | None = None,
@@ -206,7 +209,7 @@ class Observations(Rows):
         notes: Iterable[str] = (),
     ) -> None:
         solved = as_problem(problem)
-        tables = _checked_menus(prices, budgets if solved.needs_budget else None, caps)
+        tables = _checked_menus(prices, budgets if solved.needs_budget else None, caps, solved)
         shape = tables["prices"].shape
         x = _as_table(bundles, "bundles", 2)
         if x.shape != shape:

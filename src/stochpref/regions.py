@@ -15,7 +15,7 @@ Membership, masses, Gibbs moves and conflicts read this and nothing else.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+SATIATING: Final = (
+    "; or, if goods satiate, state problem='satiated' (--problem satiated) and fit SatiatedUtility (--model satiated)"
+)
 _BLOCK = 4096
 _LOOKED_AT = 512  # rows that decide whether looking for equal ones pays
 _WORTHWHILE = 0.7  # share of distinct rows among them above which it does not
@@ -99,6 +102,7 @@ class Regions:
     price_scale : the largest price of the data set: margins are in units of u / a with that price scaled to 1.
     has_masses : their probabilities are sums that `mass` evaluates.
     degenerate_because : what makes a region empty, in words.
+    degenerate_unless : what else may explain such a bundle, in words.
     """
 
     kind_code: NDArray[np.int8]
@@ -108,6 +112,7 @@ class Regions:
     price_scale: float
     has_masses: ClassVar[bool] = True
     degenerate_because: ClassVar[str] = "two goods bought in part, or one with money left"
+    degenerate_unless: ClassVar[str] = SATIATING
     _merged: list[Merged | None] = field(default_factory=list, repr=False)
     _merged_by_law: list[tuple[NDArray[np.intp], Merged | None]] = field(default_factory=list, repr=False)
 
@@ -305,11 +310,12 @@ def check_degenerate(degenerate: str) -> str:
 class Explained(Protocol):
     """What fits ask of regions before they draw or integrate, whatever these are made of.
 
-    has_masses, degenerate_because : as in `Regions`.
+    has_masses, degenerate_because, degenerate_unless : as in `Regions`.
     """
 
     has_masses: ClassVar[bool]
     degenerate_because: ClassVar[str]
+    degenerate_unless: ClassVar[str]
 
     @property
     def n_goods(self) -> int: ...  # noqa: D102
@@ -336,7 +342,7 @@ def usable_rows(regions: Explained, degenerate: str) -> NDArray[np.intp]:
             "correct the quantities or budgets, or leave them out: degenerate='drop' (--degenerate drop)"
             if bad.size < len(regions)
             else "correct the quantities or budgets: nothing else is left"
-        )
+        ) + regions.degenerate_unless
         raise InvalidObservations(
             f"observations must not be degenerate ({regions.degenerate_because}): only exact ties "
             f"could explain them; {bad.size} of {len(regions)} are ({describe_rows(bad.tolist())}); {remedy}",

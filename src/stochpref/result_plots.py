@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from stochpref.consensus.explanation import Explanation
     from stochpref.consensus.summary import CommonSummary
     from stochpref.demand import Demand, Elasticities
-    from stochpref.features import FeatureLikelihood
+    from stochpref.feature_likelihood import FeatureLikelihood
     from stochpref.likelihood import MaximumLikelihood
+    from stochpref.models.selection import Selection
     from stochpref.posterior.summary import HeterogeneousSummary
     from stochpref.segments.summary import SegmentedSummary
 
@@ -88,6 +89,17 @@ def features(found: FeatureLikelihood, ax: Axes | None) -> Axes:
     return plots.intervals(
         names[:_MOST], ratios[:_MOST], low[:_MOST], high[:_MOST], _axis(ax, len(names[:_MOST])),
         xlabel="coefficient over its standard error, 90 % intervals",
+    )  # fmt: skip
+
+
+def selection(found: Selection, ax: Axes | None) -> Axes:
+    """Draw how far each model is behind the highest score, with 90 % intervals of the difference."""
+    rows = [row for row in found.scores if row.behind is not None]
+    gaps = np.array([-float(row.behind or 0.0) for row in rows])
+    reach = _NORMAL_90 * np.array([float(row.behind_error or 0.0) for row in rows])
+    return plots.intervals(
+        [row.name for row in rows], gaps, gaps - reach, gaps + reach, _axis(ax, len(rows)),
+        xlabel="log-probability of a purchase held out, less the highest, 90 % intervals",
     )  # fmt: skip
 
 

@@ -46,13 +46,17 @@ def summary(folder: FitFolder, as_json: Annotated[bool, json_option("Print JSON 
 
 
 def print_fit(fitted: Fit, seed: int, as_json: bool) -> None:
-    """Print what a fit learned."""
+    """Print what a fit learned, after why it is the one, where it was chosen among models."""
+    from stochpref.models.ranking import record_of  # noqa: PLC0415
+
     found = fitted.summary()
     if as_json:
         notes = list(fitted.observations_.notes)
-        echo_json({"model": fitted.name, "seed": seed, **found.as_dict(), **({"notes": notes} if notes else {})})
+        more: dict[str, Any] = {"notes": notes} if notes else {}
+        more |= {} if fitted.ranking_ is None else {"ranking": record_of(fitted.ranking_)}
+        echo_json({"model": fitted.name, "seed": seed, **found.as_dict(), **more})
     else:
-        echo(found)
+        echo(found if fitted.ranking_ is None else f"{fitted.ranking_}\n\n{found}")
 
 
 @app.command()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -27,7 +28,6 @@ from stochpref.cli.application import (
 from stochpref.cli.asking import print_fit
 from stochpref.cli.options import (
     AsInCheck,
-    Model,
     Reading,
     Spreadsheet,
     expanding,
@@ -39,14 +39,17 @@ from stochpref.cli.options import (
 )
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, counted, shown
 from stochpref.loading import load
-from stochpref.names import CENTRES, ENGINES, MODELS, SAMPLERS, SOLVERS, TIES
+from stochpref.names import CENTRES, COVARIANCES, ENGINES, MODELS, SAMPLERS, SOLVERS, TIES
 
 if TYPE_CHECKING:
-    from stochpref.models import CommonUtility
+    from stochpref.models import CommonUtility, Selection
     from stochpref.models.fit import Fit
     from stochpref.observations import Observations
 
+_AUTO = "auto"  # the model that purchases held out speak for
+_ALONE = "heterogeneous"  # the model of what is fitted without choosing: a folder, or groups
 _CHECKPOINT = "checkpoint.npz"
+_SCORES = "scores.partial.json"  # of models tried so far, until one is fitted
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,21 @@ class Searching:
         return found
 
 
-Options: TypeAlias = Drawing | OneLaw | Segmenting | Searching
+@dataclass(frozen=True)
+class Relating:
+    """Options of the normal model alone."""
+
+    covariance: Annotated[
+        str | None, one_of(COVARIANCES, "Normal: which goods are liked together: through factors, none, or any.")
+    ] = None
+    factors: Annotated[int | None, typer.Option(help="Normal: how many factors, 1 unless said.", min=1)] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the model is made with, by its own names."""
+        return {"n_factors" if name == "factors" else name: value for name, value in given(self).items()}
+
+
+Options: TypeAlias = Drawing | OneLaw | Segmenting | Relating | Searching
 
 
 @app.command()
@@ -151,10 +168,17 @@ def fit(
     ],
     out: Annotated[Path, typer.Option(help="Folder to write the fit to.")],
     *,
-    model: Model = "heterogeneous",
+    model: Annotated[
+        str,
+        one_of(
+            (_AUTO, *MODELS),
+            "What is fitted; auto: the one of those that suit whose chances of purchases held out are best.",
+        ),
+    ] = "auto",
     drawing: Drawing,
     one_law: OneLaw,
     segmenting: Segmenting,
+    relating: Relating,
     searching: Searching,
     degenerate: Annotated[str, one_of(TIES, "Observations with exact ties.")] = "refuse",
     seed: Annotated[int, seed_option("fit")] = 0,
@@ -168,17 +192,21 @@ def fit(
     ] = False,
     as_json: Annotated[bool, json_option("Print JSON instead of a summary.")] = False,
 ) -> None:
-    """Fit a model to purchases.
+    """Fit a model to purchases: unless one is named, the one that purchases held out speak for.
 
+    Auto: models that suit the data and its size are scored on a fifth of the purchases, held out; the best is fitted
+    to all, and the table says how sure that is. An option of one model alone picks that model. A folder, and groups
+    (--by), are fitted by heterogeneous unless a model is named.
     Heterogeneous: the posterior of what customers want and of how much they differ. A run that is stopped goes on
     where it was when the same command is given again.
     Segmented: several such groups of customers: how many, how large, and what each wants.
+    Normal: goods liked together, and goods worth much to few.
     Common: the utility that explains most purchases, a proof, and who is odd.
 
     \b
     Examples:
       stochpref fit purchases.csv --out fit/
-      stochpref fit purchases.csv --out fit/ --effective 1000 --max-seconds 600
+      stochpref fit purchases.csv --model heterogeneous --out fit/ --effective 1000 --max-seconds 600
       stochpref fit purchases/ --out fit/
       stochpref fit orders.csv --by store --out fits/
       stochpref fit purchases.csv --model segmented --segments 3 --out fit/
@@ -186,29 +214,34 @@ def fit(
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
     """  # noqa: D301
     options: dict[str, tuple[Options, ...]] = {
-        "heterogeneous": (drawing, one_law), "segmented": (drawing, segmenting), "common": (searching,),
+        "heterogeneous": (drawing, one_law), "segmented": (drawing, segmenting), "normal": (drawing, relating),
+        "common": (searching,),
     }  # fmt: skip
-    _check_owners(model, options)
+    is_alone = by is not None or _is_stored(files)
+    named = _named(model, options, is_alone=is_alone)
     odd = searching.odd
     if searching.spreadsheet and odd is None:
         raise InvalidArgument("--spreadsheet is about the file that --odd names; name one")
     if odd is not None:
         ready_file(odd, "--odd", suffixes=(".csv",), sources=files)
     is_strict = drawing.require_converged or searching.require_optimal
-    own = {name: value for record in options[model] for name, value in record.settings().items()}
-    settings = {"random_state": seed, "degenerate": degenerate, **own}
+    settings = {name: _settings(options[name]) | {"degenerate": degenerate} for name in named}
     if by is not None:
         if single_precision or odd is not None:
             raise InvalidArgument(f"{'--odd' if odd else '--single-precision'} is for a single fit; leave out --by")
         data = reading.accept(reading.scan(files, by))
         ready_folder(out)
-        sys.exit(_fit_apart(load(MODELS[model])(**settings), data, out, as_json, is_strict=is_strict))
-    data, locate_fn = _read(files, model, reading, single_precision)
+        estimator = load(MODELS[named[0]])(random_state=seed, **settings[named[0]])
+        sys.exit(_fit_apart(estimator, data, out, as_json, is_strict=is_strict))
+    data, locate_fn = _read(files, named[0], reading, single_precision)
     ready_folder(out)
-    estimator = load(MODELS[model])(verbose=True, **settings)
+    estimators = {name: _estimator(name, out, seed, settings[name]) for name in named}
     with _located(files, locate_fn):
-        fitted = _fit(estimator, data, out / _CHECKPOINT)
-        _save(fitted, out, model, seed, words_of(context))
+        with warnings_to_stderr():
+            found = _fit_best(estimators, data, out / _SCORES, seed) if len(named) > 1 else None
+            fitted = _fit(estimators[named[0]], data) if found is None else found.best
+        _save(fitted, out, seed, words_of(context))
+        (out / _SCORES).unlink(missing_ok=True)  # the fit has them now
     print_fit(fitted, seed, as_json)
     if odd is not None:
         _write_odd(fitted, odd, searching.spreadsheet)
@@ -217,10 +250,32 @@ def fit(
         sys.exit(code)
 
 
+def _settings(records: tuple[Options, ...]) -> dict[str, Any]:
+    """Return what options make a model with."""
+    return {name: value for record in records for name, value in record.settings().items()}
+
+
+def _named(model: str, options: dict[str, tuple[Options, ...]], *, is_alone: bool) -> list[str]:
+    """Return the models to fit: that of a name, those whose options were given, one where there is no choosing."""
+    if model != _AUTO:
+        _check_owners(model, options)
+        return [model]
+    used = [record for record in dict.fromkeys(chain(*options.values())) if given(record)]
+    named = [name for name, records in options.items() if all(record in records for record in used)]
+    if not named:
+        told = [f"{option_of(next(iter(given(record))))} ({' or '.join(_owners(record, options))})" for record in used]
+        raise InvalidArgument(f"options must be of one model; received {' and '.join(told)}; leave one of them out")
+    return [_ALONE if _ALONE in named else named[0]] if is_alone else named
+
+
+def _owners(record: Options, options: dict[str, tuple[Options, ...]]) -> list[str]:
+    return [name for name, records in options.items() if record in records]
+
+
 def _check_owners(model: str, options: dict[str, tuple[Options, ...]]) -> None:
     """Refuse options of models other than that of the fit."""
     for record in dict.fromkeys(record for records in options.values() for record in records):
-        owners = [name for name, records in options.items() if record in records]
+        owners = _owners(record, options)
         for name in given(record) if model not in owners else ():
             raise InvalidArgument(
                 f"{option_of(name)} belongs to --model {' or '.join(owners)}; this fit is of model {model}"
@@ -280,26 +335,43 @@ def _fit_apart(estimator: Any, data: Observations, out: Path, as_json: bool, *, 
     return 3 if is_strict and (fits.failures or any(row.warning for row in fits.rows)) else 0
 
 
-def _fit(estimator: Any, data: Any, checkpoint: Path) -> Any:
-    """Return the estimator fitted, with a checkpoint if it keeps one."""
-    keeps = "checkpoint" in estimator.get_params(deep=False)
-    if keeps:
-        estimator.set_params(checkpoint=checkpoint)
-    is_begun = keeps and checkpoint.exists()
-    with warnings_to_stderr():
-        estimator.fit(data)
+def _estimator(name: str, out: Path, seed: int, settings: dict[str, Any]) -> Any:
+    """Return a model to fit, with a checkpoint in the folder of the fit if it keeps one."""
+    estimator = load(MODELS[name])(random_state=seed, verbose=True, **settings)
+    if "checkpoint" in estimator.get_params(deep=False):
+        estimator.set_params(checkpoint=out / _CHECKPOINT)
+    return estimator
+
+
+def _fit(estimator: Any, data: Any) -> Any:
+    """Return the estimator fitted; it goes on from its checkpoint if there is one."""
+    checkpoint = estimator.get_params(deep=False).get("checkpoint")
+    is_begun = checkpoint is not None and checkpoint.exists()
+    estimator.fit(data)
     if is_begun:
         echo(f"resumed from {checkpoint}", err=True)
     return estimator
 
 
-def _save(fitted: Fit, out: Path, model: str, seed: int, command: list[str]) -> None:
+def _fit_best(estimators: dict[str, Any], data: Any, kept: Path, seed: int) -> Selection:
+    """Return the model that purchases held out speak for, and why."""
+    from stochpref.models import fit_best  # noqa: PLC0415
+
+    def report(text: str) -> None:
+        if sys.stderr.isatty():
+            echo(text, err=True)
+
+    degenerate = next(iter(estimators.values())).degenerate
+    return fit_best(data, models=estimators, random_state=seed, degenerate=degenerate, kept=kept, report=report)
+
+
+def _save(fitted: Fit, out: Path, seed: int, command: list[str]) -> None:
     from stochpref.models.storage import model_in  # noqa: PLC0415
 
     former = model_in(out)
     fitted.save(out, command=command)
-    replaced = "" if former in (None, model) else f", in place of a {former} fit"
-    echo(f"wrote {out} (model {model}, seed {seed}, version {__version__}){replaced}", err=True)
+    replaced = "" if former in (None, fitted.name) else f", in place of a {former} fit"
+    echo(f"wrote {out} (model {fitted.name}, seed {seed}, version {__version__}){replaced}", err=True)
 
 
 def _conclude(fitted: Fit, is_strict: bool) -> int:

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class _Mixed(NamedTuple):
+class Mixed(NamedTuple):
     """Of chances: their masses, and of each part (K, T) weights w and gradients (K, T, n), which may be empty."""
 
     masses: Masses
@@ -91,11 +91,16 @@ def _sum_chance(chance: Chance, h: Array, derivatives: int, tolerance: float) ->
     return Sums(value, slopes.sum(axis=0), information)
 
 
-def _mix(chance: Chance, laws: Array, which: ArrayLike | None, gradient: bool, tolerance: float) -> _Mixed:
-    found = [_masses_of(part, laws, which, gradient, tolerance) for part in chance.parts]
+def _mix(chance: Chance, laws: Array, which: ArrayLike | None, gradient: bool, tolerance: float) -> Mixed:
+    return mixed(chance, [_masses_of(part, laws, which, gradient, tolerance) for part in chance.parts])
+
+
+def mixed(chance: Chance, found: list[Masses]) -> Mixed:
+    """Return chances made of the masses of their parts, with gradients in whatever those of the masses are in."""
     signs = np.array([part.sign for part in chance.parts])[:, None]
     logs = np.stack([masses.log_mass for masses in found])
-    slopes = np.stack([masses.gradient for masses in found if masses.gradient is not None]) if gradient else np.empty(0)
+    own = [masses.gradient for masses in found if masses.gradient is not None]
+    slopes = np.stack(own) if own else np.empty(0)
     top = np.maximum(logs.max(axis=0), 0.0 if chance.constant > 0 else -np.inf)
     base = np.where(np.isfinite(top), top, 0.0)
     sizes = np.exp(logs - base)
@@ -104,8 +109,8 @@ def _mix(chance: Chance, laws: Array, which: ArrayLike | None, gradient: bool, t
         log_mass = np.minimum(base + np.log(total), 0.0)
         error = np.sum(sizes * [masses.error for masses in found], axis=0) / total
         weights = signs * sizes / total
-    whole = np.einsum("kt,kti->ti", weights, slopes) if gradient else None
-    return _Mixed(Masses(log_mass, np.nan_to_num(error, nan=0.0), whole), weights, slopes)
+    whole = np.einsum("kt,kti->ti", weights, slopes) if own else None
+    return Mixed(Masses(log_mass, np.nan_to_num(error, nan=0.0), whole), weights, slopes)
 
 
 def _masses_of(part: Part, laws: Array, which: ArrayLike | None, gradient: bool, tolerance: float) -> Masses:

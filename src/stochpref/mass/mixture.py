@@ -39,14 +39,14 @@ class LawMasses(NamedTuple):
     log_mass, gradient : (K, m) and (K, m, n), or (K, m, 0) if not asked for.
     counts : (m,) how often each occurs.
     place : (T,) which of them each row has.
-    regions : the m of them.
+    regions : the m of them; None where they are not known by inequalities.
     """
 
     log_mass: Array
     gradient: Array
     counts: Array
     place: Indices
-    regions: Regions
+    regions: Regions | None
 
 
 class MixtureSums(NamedTuple):
@@ -104,7 +104,7 @@ def join_law_masses(parts: Sequence[LawMasses]) -> LawMasses:
         np.concatenate([part.gradient for part in parts], axis=1),
         np.concatenate([part.counts for part in parts]),
         np.concatenate([part.place + start for part, start in zip(parts, starts, strict=True)]),
-        _joined([part.regions for part in parts]),
+        _joined([part.regions for part in parts if part.regions is not None]),
     )
 
 
@@ -144,9 +144,16 @@ def unit_masses(found: LawMasses, unit: Indices | None) -> tuple[Array, Array]:
     return each, np.ones(each.shape[1])
 
 
-def _added(places: Indices, values: Array) -> Array:
+def spread_units(found: LawMasses, share: Array, often: Array, unit: Indices | None) -> Array:
+    """Return responsibilities (K, m) of distinct regions, of all rows that have one, given those of units (K, c)."""
+    if unit is None:
+        return share * often
+    return np.stack([_added(found.place, row[unit], len(found.counts)) for row in share])
+
+
+def _added(places: Indices, values: Array, n_places: int = 0) -> Array:
     """Return the sum of the values at each place."""
-    return np.asarray(np.bincount(places, values), np.float64)
+    return np.asarray(np.bincount(places, values, n_places), np.float64)
 
 
 def sums_over_units(
@@ -162,9 +169,7 @@ def sums_over_units(
     """
     masses, often = unit_masses(found, unit)
     total, share = responsibilities(masses, log_weights)
-    own = share * often
-    # Responsibilities of distinct regions: of all rows that have one.
-    of_rows = own if unit is None else np.stack([_added(found.place, row[unit]) for row in share])
+    own, of_rows = share * often, spread_units(found, share, often, unit)
     gradient = np.einsum("km,kmi->ki", of_rows, found.gradient) if derivatives else np.empty(0)
     information = np.empty(0)
     if derivatives == 2:
@@ -178,6 +183,7 @@ def _information(
 ) -> Array:  # fmt: skip
     k, n = laws.shape
     m = len(found.counts)
+    assert found.regions is not None
     within = sum_by_law(
         _repeated(found.regions, k), laws, _laws_of(k, m), weights=of_rows.ravel(), information=True,
         tolerance=tolerance,

@@ -31,6 +31,7 @@ from stochpref.mass.shadow import (
     Cone,
     add_means,
     add_second_moments,
+    add_squares,
     end_size,
     evaluate_chunk,
     extrapolated_error,
@@ -44,7 +45,7 @@ from stochpref.threads import compiled
 Array = NDArray[np.float64]
 
 MAX_CONTOUR: Final = 192
-_MAX_EXTENSIONS = 5  # of the support of the shadow price
+MAX_EXTENSIONS: Final = 5  # of the support of the shadow price
 NODE_ROWS: Final = 6  # rows of the node table: q, log-weight and sum, each real and imaginary
 _Q_RE, _Q_IM, _W_RE, _W_IM, _SUM_RE, _SUM_IM = range(NODE_ROWS)
 _LOG_FACTOR = np.log(4.0 / np.pi)
@@ -60,6 +61,7 @@ class Scratch(NamedTuple):
     edges : MAX_PANELS + 2 ends of the panels of the shadow price.
     means : (n,) gets E[u | region]; (0,) if that is not wanted.
     moments : (n, n) gets the lower triangle of E[u uᵀ | region]; (0, 0) if that is not wanted.
+    squares : (n,) gets E[(u - h)² | region] of normal laws; (0,) if that is not wanted.
     """
 
     work: Array
@@ -68,9 +70,10 @@ class Scratch(NamedTuple):
     edges: Array
     means: Array
     moments: Array
+    squares: Array
 
 
-def make_scratch(n_goods: int, with_means: bool, with_moments: bool) -> Scratch:
+def make_scratch(n_goods: int, with_means: bool, with_moments: bool, with_squares: bool = False) -> Scratch:
     """Return fresh scratch for regions over so many goods."""
     return Scratch(
         np.zeros(WORK_SIZE),
@@ -79,6 +82,7 @@ def make_scratch(n_goods: int, with_means: bool, with_moments: bool) -> Scratch:
         np.empty(MAX_PANELS + 2),
         np.empty(n_goods if with_means else 0),
         np.empty((n_goods, n_goods) if with_moments else (0, 0)),
+        np.empty(n_goods if with_squares else 0),
     )
 
 
@@ -101,11 +105,11 @@ def place_panels(cone: Cone, q: float, price: float, tolerance: float, edges: Ar
         low = min(low, price)
     high = find_drop(cone, q, target, price + reach, width, high_keep)
     edges[0], edges[1] = low * q, high * q
-    return _grade(cone, q, edges, 1)
+    return grade(cone, q, edges, 1)
 
 
 @compiled
-def _grade(cone: Cone, q: float, edges: Array, n_panels: int) -> int:
+def grade(cone: Cone, q: float, edges: Array, n_panels: int) -> int:
     """Halve panels until none is longer than 16 widths 1/a_i of a good whose threshold λ = m_i/a_i is within 9 widths.
 
     Beyond 9 widths Φ is 1 to the last digit, or has fallen far below it as a plain Gaussian: nothing to resolve.
@@ -152,7 +156,7 @@ def _fill_slack(work: Array, nodes: Array, start: int, stop: int) -> None:
 
 
 @compiled
-def _integrate(
+def integrate(
     cone: Cone,
     start: int,
     stop: int,
@@ -191,11 +195,13 @@ def _integrate(
             add_means(cone, work, ratios, scratch.means)
         if scratch.moments.shape[0] > 0:
             add_second_moments(cone, work, ratios, scratch.moments)
+        if scratch.squares.shape[0] > 0:
+            add_squares(cone, work, ratios, scratch.squares)
     return size, error, cut
 
 
 @compiled
-def _refine_panels(
+def refine_panels(
     cone: Cone,
     shift: float,
     tolerance: float,
@@ -266,19 +272,19 @@ def _sum_rule(
     is_refined = n_panels == 0
     while True:
         if n_panels > 1 and not is_refined:
-            n_panels = _refine_panels(cone, shift, 0.1 * tolerance, n_panels, scratch)
+            n_panels = refine_panels(cone, shift, 0.1 * tolerance, n_panels, scratch)
             is_refined = True
         scratch.means[:] = 0.0
         scratch.moments[:] = 0.0
-        size, shadow_error, cut = _integrate(cone, 0, n_nodes, n_panels, shift, scratch)
+        size, shadow_error, cut = integrate(cone, 0, n_nodes, n_panels, shift, scratch)
         total, rule_error = _rule_error(rules, row, nodes)
         if is_refined or shadow_error <= tolerance * total or rule_error > tolerance * total:
             return total, size, rule_error + shadow_error, cut, n_panels
-        n_panels = _halve(scratch.edges, n_panels)
+        n_panels = halve(scratch.edges, n_panels)
 
 
 @compiled
-def _halve(edges: Array, n_panels: int) -> int:
+def halve(edges: Array, n_panels: int) -> int:
     """Halve every panel and return the new number."""
     for j in range(n_panels, 0, -1):
         edges[2 * j] = edges[j]
@@ -323,7 +329,7 @@ def _sum_contour(
     step = contour_step(s0, steepness, np.log(0.1 * tolerance))
     if n_panels > 0:
         _set_contour(nodes, n_goods, p0, step, 0, 1, 1)
-        n_panels = _refine_panels(cone, shift, 0.1 * tolerance, n_panels, scratch)
+        n_panels = refine_panels(cone, shift, 0.1 * tolerance, n_panels, scratch)
     scratch.means[:] = 0.0
     scratch.moments[:] = 0.0
     total, size, error, cut = 0.0, 0.0, 0.0, 0.0
@@ -338,7 +344,7 @@ def _sum_contour(
         fresh, other = 0.0, 0.0
         while start < MAX_CONTOUR * (1 + refinement):
             count = _set_contour(nodes, n_goods, p0, step, start, start + batch, stride)
-            more_size, more_error, more_cut = _integrate(cone, 0, count, n_panels, shift, scratch)
+            more_size, more_error, more_cut = integrate(cone, 0, count, n_panels, shift, scratch)
             size += more_size
             error += more_error
             cut += more_cut
@@ -378,7 +384,7 @@ def observation_mass(cone: Cone, rules: Rules, tolerance: float, scratch: Scratc
     row = int(np.round((np.sqrt(s0) - rules.low) / TABLE_STEP))
     has_rule = has_saddle and 0 <= row < rules.n_nodes.shape[0]
     total, size, error, cut = 0.0, 0.0, np.inf, 0.0
-    for _ in range(_MAX_EXTENSIONS):
+    for _ in range(MAX_EXTENSIONS):
         error = np.inf
         if has_rule:
             total, size, error, cut, n_panels = _sum_rule(cone, rules, row, n_panels, shift, tolerance, scratch)
@@ -389,7 +395,7 @@ def observation_mass(cone: Cone, rules: Rules, tolerance: float, scratch: Scratc
         # The same again over a wider support, in a few more panels.
         edges[0] = max(edges[0] - 0.5 * (edges[n_panels] - edges[0]), 0.0)
         edges[n_panels + 1] = edges[n_panels] + 0.7 * (edges[n_panels] - edges[0])
-        n_panels = _grade(cone, q0, edges, n_panels + 1)
+        n_panels = grade(cone, q0, edges, n_panels + 1)
     if not total > 0.0:
         return np.nan, np.inf
     scratch.means[:] /= total

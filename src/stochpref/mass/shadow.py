@@ -414,3 +414,29 @@ def add_second_moments(cone: Cone, work: Array, ratios: Array, moments: Array) -
             for k in range(CHUNK):
                 total += (omega[k] * mean[i, k] * mean[j, k] + jump[i, k] * mean[j, k] + mean[i, k] * jump[j, k]).real
             moments[i, j] += total
+
+
+@compiled
+def add_squares(cone: Cone, work: Array, ratios: Array, squares: Array) -> None:
+    """Add Σ_k ω_k E[(u_i - h_i)² | node k] to `squares`, at nodes of the normal law itself: q = 1, real sums.
+
+    For a good on a side that is 1 - z r; in a tight region the good that is lowest bought is at λ, as in `add_means`.
+    """
+    h, side, slope, pivot, is_tight = cone
+    plain = 0.0
+    for k in range(CHUNK):
+        plain += work[OMEGA_RE + k]
+    for i in range(h.shape[0]):
+        squares[i] += 0.0 if i == pivot else plain
+        for k in range(CHUNK if i == pivot else 0):
+            gap = slope[i] * work[LAMBDA + k] - h[i]
+            squares[i] += work[OMEGA_RE + k] * gap * gap
+        if i == pivot or (side[i] != ABOVE and side[i] != BELOW):
+            continue
+        s, is_lowest = float(side[i]), is_tight and side[i] == ABOVE
+        for k in range(CHUNK):
+            r, gap = ratios[2 * CHUNK * i + k], slope[i] * work[LAMBDA + k] - h[i]
+            lost = -s * gap * r  # z r
+            squares[i] -= work[OMEGA_RE + k] * lost
+            if is_lowest:
+                squares[i] += slope[i] * r * work[BASE_RE + k] * (gap * gap - 1.0 + lost)

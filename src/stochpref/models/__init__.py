@@ -17,8 +17,17 @@ if TYPE_CHECKING:
     from stochpref.models.common import CommonUtility as CommonUtility
     from stochpref.models.heterogeneous import HeterogeneousUtility as HeterogeneousUtility
     from stochpref.models.loading import load_fit as load_fit
+    from stochpref.models.normal import NormalUtility as NormalUtility
     from stochpref.models.segmented import SegmentedUtility as SegmentedUtility
+    from stochpref.models.selecting import fit_best as fit_best
+    from stochpref.models.selection import Selection as Selection
+
+_OTHERS = {
+    "load_fit": "models.loading:load_fit",
+    "fit_best": "models.selecting:fit_best",
+    "Selection": "models.selection:Selection",
+}
 
 
 def __getattr__(name: str) -> Any:
-    return exported({**MODELS, "": "models.loading:load_fit"}, name, __name__)
+    return exported({**MODELS, **_OTHERS}, name, __name__)

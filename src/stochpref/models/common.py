@@ -31,6 +31,7 @@ from stochpref.loading import load
 from stochpref.market import OneCustomer
 from stochpref.mass.conditional import log_recorded
 from stochpref.models.account import Account
+from stochpref.models.candidate import Candidate
 from stochpref.models.common_account import account_of
 from stochpref.models.fit import Fit, Wanted
 from stochpref.models.shared import check_observations, generator, reporting
@@ -46,6 +47,7 @@ from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
+_MOST_COMPARED: Final = 20_000  # observations, every two of which are compared
 _EFFORT: Final = "consensus.solving:Effort"
 _ANNEALING: Final = "paper.annealing:Annealing"
 _SCORE_CHANGED: Final = (
@@ -120,6 +122,18 @@ class CommonUtility(Fit):
         self.annealing = annealing
         self.verbose = verbose
         self.engine = engine
+
+    @classmethod
+    def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:
+        """Return the common utility, where every two observations can be compared and bundles have probabilities."""
+        count, problem = len(observations), observations.problem
+        unsuited = ""
+        if not problem.has_masses:
+            unsuited = f"gives bundles of problem {problem.name!r} no probability"
+        elif count > _MOST_COMPARED:
+            unsuited = f"compares every two observations, and there are more than {_MOST_COMPARED:,}"
+        n_free = len(problem.coordinates(observations.goods))  # a direction, and the share of odd customers
+        return (Candidate({}, n_free, 0.3 + count / _MOST_COMPARED, unsuited=unsuited),)
 
     def fit(self, observations: Observations, y: None = None) -> Self:  # noqa: ARG002
         """Find the utility consistent with most observations.
@@ -210,7 +224,7 @@ class CommonUtility(Fit):
         low = beta.ppf(0.025, fewest, n_used - fewest + 1) if fewest else 0.0
         high = beta.ppf(0.975, most + 1, n_used - most) if most < n_used else 1.0
         self.corruption_interval_ = (float(low), float(high))
-        self.check_ = None
+        self.check_ = self.ranking_ = None
 
     @property
     def best_utility(self) -> Array:

@@ -22,12 +22,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from stochpref.checks import check_count
+from stochpref.decisions.deciding import Deciding
 from stochpref.demand import Demand, Elasticities, expected_demand, price_elasticities
 from stochpref.errors import InvalidArgument
 from stochpref.extrapolation import find_extrapolations
 from stochpref.laws import VonMisesFisher
 from stochpref.market import Market
 from stochpref.models.account import Account, as_sentence
+from stochpref.models.candidate import Candidate
+from stochpref.models.ranking import Ranking, as_learned
 from stochpref.models.shared import check_observations
 from stochpref.models.storage import SavedFit, save_model
 from stochpref.observations import Menus, Observations
@@ -59,21 +62,24 @@ class Wanted(NamedTuple):
     interval: Array | None
 
 
-class Fit(BaseEstimator, ABC):  # type: ignore[misc]
+class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
     """An estimator of what customers want, in the shape of scikit-learn's.
 
     name : of the model, as the command line and saved fits call it.
     customers_differ : each has a utility of their own, so that demand is smooth in prices.
     caveat : what is left to say of a fit that no warning has said; "" for nothing.
     remedy : what to try where customers differ and the fit does not buy as they did.
+    scores_are : what `log_likelihood` is the logarithm of; only scores of one kind can be compared.
     problem_ : what customers solve, with what was learned of it.
-    check_ : what `check` found, None until it was asked for; `fit` sets it to None.
+    ranking_ : the models beside one another among which `fit_best` chose this one; None where it was asked for.
+    check_ : what `check` found, None until it was asked for; `fit` sets both to None.
     """
 
     name: ClassVar[str]
     customers_differ: ClassVar[bool] = True
     caveat: str = ""
     remedy: str = "customers may be of several kinds, which one law does not hold: fit segments (SegmentedUtility)"
+    scores_are: ClassVar[str] = "probabilities"
     status_: str = "enough"
     engine: Any = "cpu"
 
@@ -84,11 +90,22 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
     n_observations_: int
     n_dropped_: int
     check_: PredictiveCheck | None = None
+    ranking_: Ranking | None = None
     data_hash_: str
     seed_: int | None
     command_: list[str] | None
 
     # What a model says.
+
+    @classmethod
+    def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:  # noqa: ARG003
+        """Return the ways in which `fit_best` is to try this model on observations, by their sizes; none as a rule."""
+        return ()
+
+    @property
+    def same_as(self) -> str:
+        """The name of a simpler model that this fit came out as, such as a mixture of one segment; "" for none."""
+        return ""
 
     @abstractmethod
     def fit(self, observations: Observations, y: None = None) -> Self:
@@ -324,6 +341,7 @@ class Fit(BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self)
         learned, tree = self._learned()
         learned = {**learned, "check": self.check().as_dict()}
+        learned |= {} if self.ranking_ is None else {"ranking": as_learned(self.ranking_)}
         save_model(self, folder, learned=learned, tree=tree, command=command)
 
     def __sklearn_clone__(self) -> Self:

@@ -23,6 +23,7 @@ from stochpref.likelihood import learn_setting
 from stochpref.loading import load
 from stochpref.market import N_CROWDS, LawMarket, customers_for, make_crowds
 from stochpref.models.account import Account
+from stochpref.models.candidate import Candidate
 from stochpref.models.drawn import check_draws, draw_posterior, fingerprint_of, lifted
 from stochpref.models.fit import Fit, Wanted
 from stochpref.models.posterior_account import account_of
@@ -32,7 +33,7 @@ from stochpref.names import SAMPLERS
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.choosing import choose_sampler
-from stochpref.posterior.counting import Estimate, Posterior
+from stochpref.posterior.counting import NO_LOO, Estimate, Posterior
 from stochpref.posterior.customers import CustomerUtilities, customer_utilities, utilities_inside
 from stochpref.posterior.diagnostics import Diagnostics
 from stochpref.posterior.predictive import add_log_likelihood, log_predictive, log_simulated
@@ -61,6 +62,7 @@ from stochpref.verdicts import Verdict
 Array = NDArray[np.float64]
 
 _CUSTOMER_DRAWS: Final = 100
+_DRAFT: Final = {"n_draws": 250, "n_effective": 100}  # draws that a score takes
 _METROPOLIS: Final = "paper.metropolis:MetropolisOptions"
 
 
@@ -148,6 +150,11 @@ class HeterogeneousUtility(Fit):
         self.engine = engine
         self.verbose = verbose
 
+    @classmethod
+    def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:
+        """Return the one law, which suits whatever was observed."""
+        return (Candidate({}, len(observations.problem.coordinates(observations.goods)), 0.3, _DRAFT),)
+
     def fit(self, observations: Observations | StoredObservations | str | Path, y: None = None) -> Self:  # noqa: ARG002
         """Draw from the posterior of (μ, κ) given observations, or a folder of Parquet files that hold them.
 
@@ -219,7 +226,7 @@ class HeterogeneousUtility(Fit):
         self._identification = judge_identification(self._rows, parameters, prior)
         self.is_converged_ = self._convergence.status == "good"
         self.is_identified_ = self._identification.status == "good"
-        self.check_ = None
+        self.check_ = self.ranking_ = None
 
     def _warn(self) -> None:
         if not self.is_converged_:
@@ -348,10 +355,7 @@ class HeterogeneousUtility(Fit):
         """
         check_is_fitted(self)
         if not self.problem_.has_masses:
-            raise InvalidArgument(
-                f"leave-one-out needs exact probabilities of bundles, which {self.problem_!r} has not; hold "
-                "observations out and take log_likelihood of them"
-            )
+            raise InvalidArgument(NO_LOO.format(self.problem_))
         from arviz_stats import loo  # noqa: PLC0415
 
         if "log_likelihood" not in self.posterior_.children:

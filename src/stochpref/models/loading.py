@@ -10,6 +10,7 @@ from pathlib import Path
 from stochpref.errors import InvalidArgument, UnreadableData, shown
 from stochpref.loading import load
 from stochpref.models.fit import Fit
+from stochpref.models.ranking import restore_ranking
 from stochpref.models.storage import read_fit, restore_check
 from stochpref.names import MODELS
 
@@ -34,6 +35,7 @@ def load_fit(folder: str | Path) -> Fit:
             raise UnreadableData(f"{folder}: a fit must be of model {known}; found {shown(repr(saved.model), 60)}")
         model: Fit = load(MODELS[saved.model]).restore(saved)
         model.check_ = restore_check(saved.learned, model.observations_)
+        model.ranking_ = restore_ranking(saved.learned)
     except UnreadableData:
         raise
     except Exception as error:  # whatever else comes of values that no fit has

@@ -20,19 +20,28 @@ from stochpref.audit import refuse_baskets
 from stochpref.bessel import mean_resultant_length
 from stochpref.checks import is_count
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
-from stochpref.kinds import DEGENERATE
 from stochpref.laws import MixtureLaw, VonMisesFisher
 from stochpref.likelihood import learn_setting
 from stochpref.market import N_CROWDS, SegmentMarket, customers_for, make_crowds
 from stochpref.models.account import Account
-from stochpref.models.drawn import draw_posterior
+from stochpref.models.candidate import Candidate
+from stochpref.models.drawn import Drawn, draw_posterior
 from stochpref.models.fit import Fit, Wanted
+from stochpref.models.heterogeneous import HeterogeneousUtility
 from stochpref.models.segmented_account import account_of
-from stochpref.models.segmented_saving import as_record, check_draws, solution_of
+from stochpref.models.segmented_saving import (
+    add_averaged,
+    as_record,
+    check_draws,
+    named_draws,
+    predictive_draws,
+    solution_of,
+)
 from stochpref.models.shared import generator, progress, reporting
 from stochpref.models.storage import SavedFit, restore_model
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Plan
+from stochpref.posterior.counting import NO_LOO, Estimate
 from stochpref.posterior.diagnostics import Diagnostics
 from stochpref.posterior.predictive import add_log_likelihood
 from stochpref.posterior.results import (
@@ -45,10 +54,11 @@ from stochpref.posterior.results import (
 )
 from stochpref.posterior.summary import make_rows
 from stochpref.readers.folders import StoredObservations, as_observations
-from stochpref.segments.objective import Mixture, Objective
+from stochpref.segments.engines import Engine, Searched, engine_of
+from stochpref.segments.objective import Mixture
 from stochpref.segments.posterior import draws_around
-from stochpref.segments.predictive import log_of_draw, log_of_mixture, log_predictive, membership, units_of
-from stochpref.segments.search import Solution, find_path
+from stochpref.segments.predictive import log_of_draw, units_of
+from stochpref.segments.search import Solution
 from stochpref.segments.summary import PathRow, SegmentedSummary, SegmentRow, judge_draws, judge_segments
 from stochpref.stores.opening import open_store
 from stochpref.stores.packing import Origin
@@ -57,6 +67,8 @@ from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
+_DRAFT: Final = {"n_draws": 100, "n_effective": 100, "max_draws": 200}  # draws that a score takes
+_FEWEST_A_NUMBER: Final = 5  # observations for each number that two segments have
 _FEWEST_DRAWS: Final = 100  # of a predictive probability, however many segments
 
 
@@ -94,6 +106,10 @@ class SegmentedUtility(Fit):
     -----
     Every coordinate of h = κμ of a segment has the prior N(0, (2n)²), weights are Dirichlet(2). `segments_`, `weights_`
     and `membership_` are those of the maximum; demand, intervals and scores are averages over posterior draws.
+
+    Whole goods (`problem="whole"`) have likelihoods that are estimates, from points (`stochpref.segments.points`). The
+    number of segments is that of the lowest BIC all the same, weights are shares of the customers recorded, and demand
+    and probabilities are averages over two to four segments, whose maxima probabilities are of.
     """
 
     name: ClassVar[str] = "segmented"
@@ -127,6 +143,21 @@ class SegmentedUtility(Fit):
         self.engine = engine
         self.verbose = verbose
 
+    @classmethod
+    def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:
+        """Return segments by BIC, where observations are enough to tell two laws apart."""
+        count, problem = len(observations), observations.problem
+        n_free = 2 * len(problem.coordinates(observations.goods)) + 1  # of two segments; more of more
+        unsuited = ""
+        if count < _FEWEST_A_NUMBER * n_free:
+            unsuited = f"two laws have {n_free} numbers, which {count:,} observations are too few for"
+        return (Candidate({}, n_free, 1.0, _DRAFT, unsuited=unsuited),)
+
+    @property
+    def same_as(self) -> str:
+        """The model of one law, where there is one segment."""
+        return HeterogeneousUtility.name if self.n_segments_ == 1 and not self._averaged else ""
+
     def fit(self, observations: Observations | StoredObservations | str | Path, y: None = None) -> Self:  # noqa: ARG002
         """Find the segments of observations, or of a folder of Parquet files that hold them.
 
@@ -156,16 +187,17 @@ class SegmentedUtility(Fit):
             )
             refuse_baskets(origin.kept)
             self._take(origin)
-            objective = Objective(store, self._units(store))
+            unit, most = self._units(store), self._most(store)
             with reporting(self.verbose, "segments") as tell:
-                self._path = find_path(objective, self._most(store), key, is_auto=self._is_auto, tell=tell)
-            choice = draws_around(objective, self._chosen.mixture, key, plan)
-            drawn = draw_posterior(choice, plan, {}, verbose=self.verbose)
+                searched = self._engine.search(store, self._used, unit, most, key, is_auto=self._is_auto, tell=tell)
+            self._path, self._is_absolute = searched.path, searched.is_absolute
+            drawn = self._draw(searched, self._chosen, key, plan)
+            others = [drawn if one is self._chosen else self._draw(searched, one, key, plan) for one in self._averaged]
             drawn.draws.parameters["mean_direction"] = store.lifted(drawn.draws.parameters["mean_direction"])
             self._path = [
                 one._replace(mixture=one.mixture._replace(h=store.lifted(one.mixture.h))) for one in self._path
             ]
-            self.n_customers_ = None if objective.unit is None else objective.n_units
+            self.n_customers_ = None if unit is None else int(unit.max()) + 1
         self.sampler_, self.reason_, self.status_, _ = drawn.how
         self.seconds_ = time.monotonic() - started
         attributes = {
@@ -174,6 +206,7 @@ class SegmentedUtility(Fit):
             "seed": -1 if self.seed_ is None else self.seed_,
         }
         self.posterior_ = as_tree(drawn.draws, MixtureLaw.axes, self.observations_, attributes)
+        add_averaged(self.posterior_, [one.draws for one in others])
         self.command_: list[str] | None = None
         self._conclude(drawn.diagnostics)
         self._warn()
@@ -182,6 +215,29 @@ class SegmentedUtility(Fit):
     @property
     def _is_auto(self) -> bool:
         return self.n_segments == "auto"
+
+    @property
+    def _engine(self) -> Engine:
+        return engine_of(self.problem_)
+
+    @property
+    def _used(self) -> Observations:
+        """The observations that are no degenerate ones, where the search looks at them."""
+        data = self.observations_
+        if self.n_dropped_ == 0 or data.problem.has_masses:
+            return data
+        return data[~data.problem.explained(data).is_degenerate]
+
+    @property
+    def _averaged(self) -> list[Solution]:
+        """The solutions that predictions are averages over; none where the chosen one predicts."""
+        return [one for one in self._path if self._is_auto and one.n_asked in self._engine.averaged]
+
+    def _draw(self, searched: Searched, solution: Solution, key: int, plan: Plan) -> Drawn:
+        """Return draws of the posterior around a solution."""
+        place = next(k for k, one in enumerate(self._path) if one is solution)
+        choice = draws_around(searched.objectives[place], searched.modes[place], key, plan)
+        return draw_posterior(choice, plan, {}, verbose=self.verbose)
 
     def _take(self, origin: Origin) -> None:
         self.goods_, self.n_features_in_ = origin.goods, len(origin.goods)
@@ -192,7 +248,9 @@ class SegmentedUtility(Fit):
         """Return how many segments to try, checked against what can be told apart."""
         if not is_count(self.max_segments, 1):
             raise InvalidArgument(f"max_segments must be a whole number, 1 or more; received {self.max_segments!r}")
-        n_distinct = store.count_distinct()
+        n_distinct, each = store.count_distinct(), self._engine.fewest_a_segment * len(self.goods_)
+        if each:
+            n_distinct = max(n_distinct // each, 1)
         if self._is_auto:
             return min(int(self.max_segments), n_distinct)
         if not is_count(self.n_segments, 1):
@@ -200,9 +258,11 @@ class SegmentedUtility(Fit):
                 f"n_segments must be 'auto' or a whole number, 1 or more; received {self.n_segments!r}"
             )
         if int(self.n_segments) > n_distinct:
+            most = f"the different purchases, {n_distinct:,}"
+            if each:
+                most = f"{n_distinct:,}, a segment for as many different purchases as there are goods, {each}"
             raise InvalidArgument(
-                f"n_segments must not exceed the different purchases, {n_distinct:,}; received {self.n_segments}; "
-                "ask for fewer, or 'auto'"
+                f"n_segments must not exceed {most}; received {self.n_segments}; ask for fewer, or 'auto'"
             )
         return int(self.n_segments)
 
@@ -212,7 +272,7 @@ class SegmentedUtility(Fit):
         unit = units_of(data.customers) if self.by_customer and not store.is_large else None
         if unit is None or self.n_dropped_ == 0:
             return unit
-        used = unit[data.problem.recorded(data).regions.kind_code != DEGENERATE]
+        used = unit[~data.problem.explained(data).is_degenerate]
         return np.unique(used, return_inverse=True)[1].astype(np.intp)
 
     @property
@@ -255,7 +315,7 @@ class SegmentedUtility(Fit):
         self._identification = judge_segments(self._rows, directions, self._chosen.n_rivals)
         self.is_converged_ = self._convergence.status == "good"
         self.is_identified_ = self._identification.status == "good"
-        self.check_ = None
+        self.check_ = self.ranking_ = None
 
     def _warn(self) -> None:
         if not self.is_converged_:
@@ -319,33 +379,49 @@ class SegmentedUtility(Fit):
         """
         data = observations if observations is self.observations_ else self._own(observations)
         unit = units_of(data.customers) if self.by_customer else None
-        return membership(data.problem.recorded(data), self._chosen.mixture, unit)
+        return self._engine.membership(data, self._chosen.mixture, unit, self._own_seed)
 
     def market(
         self, n_customers: int | None = None, n_draws: int = MAX_LIKELIHOOD_DRAWS, n_menus: int = 1
     ) -> SegmentMarket:
         """Return the mixtures and customers that `demand` asks; customers depend on the fit's seed only."""
         check_is_fitted(self)
-        drawn, _ = thinned(self.posterior_, n_draws)
-        weight, directions, kappa = (drawn[name].reshape(-1, *drawn[name].shape[2:]) for name in MixtureLaw.axes)
+        return self._market(predictive_draws(self.posterior_, n_draws), n_customers, n_menus)
+
+    def _market(self, draws: tuple[Array, Array, Array], n_customers: int | None, n_menus: int) -> SegmentMarket:
+        weight, directions, kappa = draws
+        weight = self._engine.shares_of_all(self.observations_, weight, kappa[..., None] * directions)
         if n_customers is None:
             n_customers = customers_for(len(weight), n_menus)
-        rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 1])
+        rng = np.random.default_rng([self._own_seed, 1])
         crowd = make_crowds(self.best_utility, n_customers, N_CROWDS, rng=rng, has_segments=True)
         return SegmentMarket(self.coordinates_, weight, directions, kappa, crowd, N_CROWDS)
+
+    @property
+    def _own_seed(self) -> int:
+        return 0 if self.seed_ is None else self.seed_
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) the log posterior predictive probability of each observation; -inf for degenerate ones.
 
         Each is that of a customer about whom nothing else is known.
         """
+        return self.log_likelihood_estimate(observations).log_probability
+
+    def log_likelihood_estimate(self, observations: Observations) -> Estimate:
+        """Return the same with its Monte Carlo standard error, 0 where it is exact; whole goods have estimates."""
         own = self._own(observations)
+        return Estimate(*self._engine.log_mean(own, self._predicting, self._own_seed))
+
+    @property
+    def _predicting(self) -> list[Mixture]:
+        """The mixtures whose probabilities are averaged: those of posterior draws, or the maxima where these are."""
+        if not self.problem_.has_masses:
+            return [one.mixture for one in self._averaged or [self._chosen]]
         drawn, _ = thinned(self.posterior_, self._n_scored)
         laws = drawn["concentration"][..., None] * drawn["mean_direction"]
         weights = np.log(drawn["weight"])
-        return log_predictive(
-            own.problem.recorded(own), [Mixture(weights[at], laws[at]) for at in np.ndindex(*weights.shape[:2])]
-        )
+        return [Mixture(weights[at], laws[at]) for at in np.ndindex(*weights.shape[:2])]
 
     @property
     def _n_scored(self) -> int:
@@ -355,12 +431,14 @@ class SegmentedUtility(Fit):
     def score_path(self, observations: Observations) -> dict[int, float]:
         """Return the mean log-probability of observations, held out say, at the maximum for each number of segments."""
         own = self._own(observations)
-        recorded = own.problem.recorded(own)
-        return {one.n_asked: float(np.mean(log_of_mixture(recorded, one.mixture))) for one in self._path}
+        log_fn, seed = self._engine.log_mean, self._own_seed
+        return {one.n_asked: float(np.mean(log_fn(own, [one.mixture], seed)[0])) for one in self._path}
 
     def loo(self) -> Any:
         """Return arviz's leave-one-out estimate of the log predictive score, as `HeterogeneousUtility.loo`."""
         check_is_fitted(self)
+        if not self.problem_.has_masses:
+            raise InvalidArgument(NO_LOO.format(self.problem_))
         from arviz_stats import loo  # noqa: PLC0415
 
         if "log_likelihood" not in self.posterior_.children:
@@ -369,8 +447,12 @@ class SegmentedUtility(Fit):
         return loo(self.posterior_, var_name="bundles", pointwise=True)
 
     def leave_one_out(self) -> Array | None:
-        """Return (T,) the log-probability of each fitted observation given the others; None where customers repeat."""
-        if self.n_customers_ is not None:  # one purchase of a customer tells of the others
+        """Return (T,) the log-probability of each fitted observation given the others; None where customers repeat.
+
+        None for whole goods, too.
+        """
+        # One purchase of a customer tells of the others.
+        if self.n_customers_ is not None or not self.problem_.has_masses:
             return None
         return np.asarray(self.loo().elpd_i.values, np.float64).ravel()
 
@@ -380,7 +462,8 @@ class SegmentedUtility(Fit):
 
     def account(self) -> Account:
         """Return what the fit says of itself, for people."""
-        return account_of(self.summary(), self.goods_, self.market(n_draws=200, n_customers=512), self.observations_)
+        named = self._market(named_draws(self.posterior_, 200), 512, 1)
+        return account_of(self.summary(), self.goods_, named, self.observations_)
 
     def summary(self) -> SegmentedSummary:
         """Return what was learned and how far to trust it, printable."""
@@ -404,6 +487,8 @@ class SegmentedUtility(Fit):
             verdicts=verdicts,
             pareto_k=self.diagnostics_.pareto_k,
             cautions=self.cautions(),
+            averaged=tuple(one.n_asked for one in self._averaged),
+            is_absolute=self._is_absolute,
         )
 
     def _learned(self) -> tuple[dict[str, Any], xr.DataTree]:
@@ -414,6 +499,7 @@ class SegmentedUtility(Fit):
             "seconds": self.seconds_,
             "n_dropped": self.n_dropped_,
             "n_customers": self.n_customers_,
+            "is_absolute": int(self._is_absolute),
             "path": {str(k): as_record(one) for k, one in enumerate(self._path)},
             "diagnostics": self.diagnostics_.as_dict(),
         }
@@ -434,7 +520,10 @@ class SegmentedUtility(Fit):
             raise UnreadableData(
                 f"{learned.where}: goods of draws, data and header must be the same; save the fit again"
             )
-        check_draws(saved.tree, model._chosen.n_segments, n, learned.where)
+        check_draws(saved.tree, "posterior", model._chosen.n_segments, n, learned.where)
+        model._is_absolute = "is_absolute" not in learned.found or learned.whole("is_absolute", 0, 1) == 1
+        if model._averaged:
+            check_draws(saved.tree, "averaged", sum(one.n_segments for one in model._averaged), n, learned.where)
         model.n_observations_ = saved.header.part("data").whole("n_observations", len(kept))
         model.n_dropped_ = learned.whole("n_dropped", 0, model.n_observations_ - 1)
         model.n_customers_ = learned.optional(learned.whole, "n_customers")

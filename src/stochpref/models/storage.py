@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
+import numpy as np
 import xarray as xr
 
 from stochpref import __version__
@@ -106,10 +107,11 @@ def restore_check(learned: Values, observations: Observations) -> PredictiveChec
     saved, n = learned.part("check"), observations.n_goods
     n_sizes = max(len(saved.found["size"]), 1) if isinstance(saved.found.get("size"), list) else 1
     found: dict[str, Any] = {"goods": observations.goods}
-    for name in ("share", "share_lower", "share_upper"):
-        found[name] = saved.shares(name, n)
+    found["share"] = saved.shares("share", n)
+    for name in ("share_lower", "share_upper"):
+        found[name] = saved.shares(name, n, np.isnan(found["share"]))
     for name in ("size", "size_lower", "size_upper"):
-        found[name] = saved.shares(name, n_sizes)
+        found[name] = saved.shares(name, n_sizes, np.zeros(n_sizes, np.bool_))
     for name in ("spent", "spent_lower", "spent_upper"):
         found[name] = saved.number(name)
     for name in ("novel", "novel_lower", "novel_upper"):

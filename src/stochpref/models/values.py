@@ -75,8 +75,8 @@ class Values:
             self._wrong(name, f"{' × '.join(str(size) for size in shape)} numbers")
         return values
 
-    def shares(self, name: str, count: int) -> Array:
-        """Return numbers from 0 to 1, NaN where nothing is given."""
+    def shares(self, name: str, count: int, is_none: NDArray[np.bool_] | None = None) -> Array:
+        """Return numbers from 0 to 1, NaN where nothing is given, which may be anywhere or just where `is_none`."""
         value = self.found.get(name)
         is_right = isinstance(value, list) and all(
             x is None or (isinstance(x, int | float) and 0 <= x <= 1) for x in value
@@ -84,7 +84,10 @@ class Values:
         if not isinstance(value, list) or not is_right:
             self._wrong(name, f"{count} numbers from 0 to 1")
         known = Values({name: [0.0 if x is None else x for x in value]}, self.where)
-        return np.where([x is None for x in value], np.nan, known.numbers(name, count))
+        found = np.where([x is None for x in value], np.nan, known.numbers(name, count))
+        if is_none is not None and not np.array_equal(np.isnan(found), is_none):
+            self._wrong(name, f"numbers but for those that are unknown beside it, {int(is_none.sum())} of {count}")
+        return found
 
     def wholes(self, name: str, least: int, most: int) -> NDArray[np.int64]:
         """Return a list of whole numbers between two others."""

@@ -23,6 +23,10 @@ Array = NDArray[np.float64]
 _CHOICES: Final = 4_000_000  # made in all
 _FEWEST, _MOST = 16, 16_384  # customers simulated at a menu under one draw
 _FEWEST_COUNTED: Final = 400  # below which an error of 5 % is worth improving on
+NO_LOO: Final = (
+    "leave-one-out needs exact probabilities of bundles, which {!r} has not; hold observations out and take "
+    "log_likelihood of them"
+)
 _UNSEEN: Final = 0.5  # how often a bundle that never came up is taken to have done so
 
 
@@ -39,15 +43,25 @@ class Estimate(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """Draws of the law: mean directions (draws, n) and concentrations (draws,)."""
+    """Draws of the law: mean directions (draws, n) and concentrations (draws,).
+
+    share : (draws,) of sum 1, what each counts; None for all alike.
+    """
 
     mean_direction: Array
     concentration: Array
+    share: Array | None = None
 
     @property
     def h(self) -> Array:
         """Natural parameters (draws, n)."""
         return self.concentration[:, None] * self.mean_direction
+
+    @property
+    def shares(self) -> Array:
+        """What each draw counts, (draws,) of sum 1."""
+        size = len(self.concentration)
+        return np.full(size, 1.0 / size) if self.share is None else self.share
 
 
 def distinct_menus(observations: Observations) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -74,7 +88,7 @@ def count(observations: Observations, posterior: Posterior, *, rng: np.random.Ge
     keys = np.column_stack([place, np.round(observations.bundles, 9)])
     distinct, bundle_of = np.unique(keys, axis=0, return_inverse=True)
     bundle_of, own = bundle_of.ravel(), [np.flatnonzero(distinct[:, 0] == k) for k in range(len(first))]
-    weights = weights_of(observations[first], posterior)
+    weights = weights_of(observations[first], posterior) * posterior.shares[:, None]
     total, square, counts = (np.zeros(len(distinct)) for _ in range(3))
     for s in range(n_draws):
         law = VonMisesFisher(posterior.mean_direction[s], float(posterior.concentration[s]))
@@ -85,25 +99,25 @@ def count(observations: Observations, posterior: Posterior, *, rng: np.random.Ge
             total[rows] += weights[s, k] * found
             square[rows] += weights[s, k] ** 2 * found * (1.0 - found / size)
             counts[rows] += found
-    seen = np.where(counts > 0, total, _UNSEEN * weights.mean())
+    seen = np.where(counts > 0, total, _UNSEEN * weights.mean())  # as often under one law of all
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(counts > 0, np.sqrt(square) / total, 1.0)
     # No lower than what even a bundle that always comes up would leave open.
-    log_probability = np.minimum(np.log(seen / (n_draws * size)), 0.0)
+    log_probability = np.minimum(np.log(seen / size), 0.0)
     return Estimate(log_probability[bundle_of], error[bundle_of]), counts[bundle_of]
 
 
 def _count_rows(chosen: Array, bundles: Array) -> NDArray[np.int64]:
     """Return how many rows of the chosen are each of some bundles."""
-    odd: NDArray[np.uint64] = np.random.default_rng(0).integers(2**63, size=(chosen.shape[1],), dtype=np.uint64)
-    odd |= np.uint64(1)
-    keys, wanted = (_hashes(rows, odd) for rows in (chosen, bundles))
+    keys, wanted = bundle_keys(chosen), bundle_keys(bundles)
     known, counts = np.unique(keys, return_counts=True)
     places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return np.where(known[places] == wanted, counts[places], 0)
 
 
-def _hashes(rows: Array, odd: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def bundle_keys(rows: Array) -> NDArray[np.uint64]:
+    """Return a number for each bundle (k, n), the same for the same, and by chance for two in 2^64."""
+    odd = np.random.default_rng(0).integers(2**63, size=(rows.shape[1],), dtype=np.uint64) | np.uint64(1)
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # + 0.0: no negative zeros
     mixed = (bits ^ (bits >> np.uint64(29))) * odd
     hashes: NDArray[np.uint64] = np.sum(mixed ^ (mixed >> np.uint64(31)), axis=1, dtype=np.uint64)

@@ -59,7 +59,7 @@ def _orthants(intervals: IntervalRegions) -> Regions:
 def log_by_orthants(observations: Observations, posterior: Posterior, *, seed: int) -> Estimate:
     """Return the log of the mean probability of each bundle over the draws, of bundles that have an orthant."""
     intervals, n = observations.problem.intervals(observations), observations.n_goods
-    log_weights = np.log(weights_of(observations, posterior)) - math.log(len(posterior.concentration))
+    log_weights = np.log(weights_of(observations, posterior)) + np.log(posterior.shares)[:, None]
     orthants = _orthants(intervals)
     log_mass = log_weights + np.array([exact_log_mass(orthants, h).log_mass for h in posterior.h])
     # exp(h·u) over its integral, which the library's normaliser has less κ.
@@ -78,7 +78,7 @@ def log_by_orthants(observations: Observations, posterior: Posterior, *, seed: i
 
 
 @inlined
-def _pick_law(u: Array, laws: Array, parts: Array, chances: Array, stream: Stream) -> int:
+def pick_law(u: Array, laws: Array, parts: Array, chances: Array, stream: Stream) -> int:
     """Return a law of the mixture given a unit vector drawn from it."""
     highest = -np.inf
     for s in range(laws.shape[0]):
@@ -98,7 +98,8 @@ def _pick_law(u: Array, laws: Array, parts: Array, chances: Array, stream: Strea
 
 
 @inlined
-def _normalise(u: Array) -> None:
+def normalise(u: Array) -> None:
+    """Scale a vector to length 1, in place."""
     norm = math.sqrt(np.sum(u * u))
     for i in range(u.shape[0]):
         u[i] /= norm
@@ -131,12 +132,12 @@ def _shares(
             for batch in range(-1, _BATCHES):
                 mean = 0.0
                 for _ in range(_SWEEPS):
-                    h = laws[_pick_law(u, laws, parts[t], chances, stream)]
+                    h = laws[pick_law(u, laws, parts[t], chances, stream)]
                     costs, values, share = move_all(u, h, rows, t, order, n - 2.0, wish, memory, costs, values, stream)
                     if share < 0.0:
                         error[t] = np.inf
                         return
-                    _normalise(u)
+                    normalise(u)
                     mean += share / _SWEEPS
                 if batch >= 0:
                     means[batch] = mean

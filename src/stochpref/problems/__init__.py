@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stochpref.problems.divisible import Divisible as Divisible
     from stochpref.problems.one import OneOf as OneOf
     from stochpref.problems.open import Open as Open
+    from stochpref.problems.satiated import Satiated as Satiated
     from stochpref.problems.whole import Whole as Whole
 
 

@@ -29,7 +29,7 @@ from stochpref.kinds import (
     TIGHT,
 )
 from stochpref.problems.faults import Fault, MenuArrays
-from stochpref.problems.protocol import Classification, Problem
+from stochpref.problems.protocol import Classification, Problem, Ranking
 from stochpref.problems.units import SplitMenus, Units
 from stochpref.regions import Regions
 from stochpref.threads import compiled, for_blocks, inlined
@@ -95,6 +95,14 @@ class Divisible(Problem):
         bought = np.zeros(split.prices.shape)
         _sum_bundles(np.ascontiguousarray(utilities), split.prices, split.budgets, split.caps, bought)
         return self._units.joined(bought, menus.goods), np.full(len(bought), float(len(utilities)))
+
+    def ranking(self, utilities: Array, menus: MenuArrays) -> Ranking | None:
+        """Return what is wanted in falling order of worth for money; None where goods have several units."""
+        if not self._units.is_one:
+            return None
+        prices = menus.prices[0]
+        outlay = np.where(np.isfinite(prices), prices, 1.0)
+        return Ranking(np.where(np.isfinite(prices) & (utilities > 0), utilities / outlay, -np.inf), outlay, None)
 
     def classify(self, menus: MenuArrays, bundles: Array) -> Classification:
         """Return kinds and, by coordinate, sides."""

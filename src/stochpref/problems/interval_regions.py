@@ -40,13 +40,14 @@ class IntervalRegions:
     rows : menus and bundles, in arrays.
     inside : (T, n) a point inside each region; NaN where there is none.
     has_masses : their probabilities are no sums; utilities inside can be drawn.
-    degenerate_because : what makes a region empty, in words.
+    degenerate_because, degenerate_unless : what makes a region empty, and what else may explain a bundle, in words.
     """
 
     rows: MenuRows
     inside: Array
     has_masses: ClassVar[bool] = False
     degenerate_because: ClassVar[str] = "another bundle with more of what was bought and less of what was not"
+    degenerate_unless: ClassVar[str] = ""
 
     @classmethod
     def of(cls, observations: Observations, is_whole: NDArray[np.bool_]) -> IntervalRegions:

@@ -22,7 +22,7 @@ from stochpref.kinds import ABOVE, ABSENT, AT, BELOW, PIVOT, SLACK, TIGHT
 from stochpref.names import READINGS
 from stochpref.problems.divisible import unwanted
 from stochpref.problems.faults import Fault, MenuArrays, per_good, per_row
-from stochpref.problems.protocol import Classification, Problem
+from stochpref.problems.protocol import Classification, Problem, Ranking
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
@@ -56,6 +56,15 @@ class OneOf(Problem):
         top = np.take_along_axis(worth, best, axis=-1)
         np.put_along_axis(bundles, best, (top > (0.0 if self.outside else -np.inf)).astype(np.float64), axis=-1)
         return bundles
+
+    def ranking(self, utilities: Array, menus: MenuArrays) -> Ranking:
+        """Return goods in falling order of worth, of which one is all that can be had.
+
+        Where nothing that somebody wants is left, they leave: with an outside option, or if goods are read by value.
+        """
+        worth = self._worth(utilities, menus)
+        is_bought = worth > (0.0 if self.outside or self.reading == "value" else -np.inf)
+        return Ranking(np.where(is_bought, worth, -np.inf), np.ones(worth.shape[1]), 1.0)
 
     def takes_part(self, utilities: Array, menus: MenuArrays) -> NDArray[np.bool_]:
         """Tell which customers choose: read by value and without an outside option, those who want something."""

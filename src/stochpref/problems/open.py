@@ -21,7 +21,7 @@ from stochpref.checks import as_number
 from stochpref.errors import InvalidArgument
 from stochpref.kinds import ABOVE, ABSENT, AT, BELOW, DEGENERATE, PIVOT, QUANTITY_TOLERANCE, SLACK
 from stochpref.problems.faults import Fault, MenuArrays, is_bought, per_good
-from stochpref.problems.protocol import Classification, Problem
+from stochpref.problems.protocol import Classification, Problem, Ranking
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
@@ -40,6 +40,7 @@ class Open(Problem):
     demanded: ClassVar[str] = "Expected purchases of a visitor, who may leave with nothing"
     about: ClassVar[str] = "goods bought whole, money kept a good like others, budgets unknown"
     needs_budget: ClassVar[bool] = False
+    unpriced: ClassVar[str] = ""
 
     def __init__(self, scale: float | None = None) -> None:
         if scale is not None and not 0 < as_number(scale, "scale") < np.inf:
@@ -71,14 +72,24 @@ class Open(Problem):
         u = np.asarray(utilities)
         return np.broadcast_to(u[..., -1] > 0, np.broadcast_shapes(u.shape[:-1], (len(menus.prices),)))
 
+    def worth(self, utilities: Array) -> Array:
+        """Return what customers to whom money is worth something would pay for a unit of each good."""
+        inside = utilities[utilities[:, -1] > 0]
+        return np.asarray(self._scale * inside[:, :-1] / inside[:, -1:])
+
+    def ranking(self, utilities: Array, menus: MenuArrays) -> Ranking:
+        """Return what is worth its price in falling order of worth for money, which is no scarce thing by itself."""
+        prices, worth = menus.prices[0], self.worth(utilities)
+        outlay = np.where(np.isfinite(prices), prices, 1.0)
+        return Ranking(np.where(worth > prices, worth / outlay, -np.inf), outlay, None)
+
     def total(self, utilities: Array, menus: MenuArrays) -> tuple[Array, Array]:
         """Return what customers (m, n + 1) buy together from each of T menus, and how many of them care for money."""
         u = self._utilities(utilities, menus)
-        inside = u[u[:, -1] > 0]
-        limits = self._scale * inside[:, :-1] / inside[:, -1:]  # the prices below which goods are bought
+        limits = self.worth(u)
         bought = np.stack([np.count_nonzero(limits > prices, axis=0) for prices in menus.prices])
         quantities = bought * np.where(np.isfinite(menus.prices), menus.caps, 0.0)
-        return quantities, np.full(len(bought), float(len(inside)))
+        return quantities, np.full(len(bought), float(len(limits)))
 
     def find_faults(self, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
         """Return every broken rule of value: those of any purchase, and that something ends what is bought."""

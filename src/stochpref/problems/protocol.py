@@ -41,6 +41,19 @@ class Classification(NamedTuple):
     pivot: NDArray[np.int32]
 
 
+class Ranking(NamedTuple):
+    """In which order customers buy from one menu, until their money ends.
+
+    worth : (m, n) what they buy most of first; -inf for what they would not buy.
+    outlay : (n,) of their money that a unit takes.
+    money : that everybody has; None where it is the budget.
+    """
+
+    worth: Array
+    outlay: Array
+    money: float | None
+
+
 class _MenuRow(NamedTuple):
     """One of several menus."""
 
@@ -66,6 +79,10 @@ class Problem(ABC):
     about : what is taken for granted of goods and money, in words.
     has_kinds : the kinds of observation say something to people, so that an audit counts them.
     has_masses : bundles have regions whose masses are known; elsewhere utilities inside can be drawn at best.
+    default_cap : the largest quantity of a good where none is stated.
+    tells_by_amount : how much was bought tells what is wanted more, even where all that is on offer was bought.
+    made_for : what fits this problem, where other models cannot.
+    unpriced : why no best prices follow, in words, where customers cannot keep their money; "" where they can.
     """
 
     name: ClassVar[str]
@@ -74,6 +91,13 @@ class Problem(ABC):
     about: ClassVar[str] = "budgets known"
     has_kinds: ClassVar[bool] = False
     has_masses: ClassVar[bool] = True
+    default_cap: ClassVar[float] = 1.0
+    tells_by_amount: ClassVar[bool] = False
+    made_for: ClassVar[str] = ""
+    unpriced: ClassVar[str] = (
+        "profit never falls when all prices rise, because customers here cannot keep their money: the best prices are "
+        "the bounds"
+    )
 
     @abstractmethod
     def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
@@ -114,6 +138,20 @@ class Problem(ABC):
             does = self.takes_part(utilities[:, None], _MenuRow.of(menus, t))[:, 0]
             bought[t], counts[t] = bundles[does].sum(axis=0), does.sum()
         return bought, counts
+
+    def worth(self, utilities: Array) -> Array | None:  # noqa: ARG002
+        """Return the prices (m, n) up to which customers (m, N) whom the problem is about buy a unit of each good.
+
+        None where money cannot be kept, so that no price is too high.
+        """
+        return None
+
+    def ranking(self, utilities: Array, menus: MenuArrays) -> Ranking | None:  # noqa: ARG002
+        """Return in which order customers (m, N) buy from one menu, however many of its goods are left out.
+
+        None where that depends on what else is bought.
+        """
+        return None
 
     def skips_units(self, utilities: ArrayLike, menus: MenuArrays) -> NDArray[np.bool_] | None:  # noqa: ARG002
         """Tell who buys (..., T) a later unit of some good without an earlier one; None where goods have no units."""
@@ -259,7 +297,8 @@ def check_handled(
     problem = record.problem
     if problem is not None and problem.name not in problems:
         known = " or ".join(repr(name) for name in problems)
-        remedy = f"it handles {known}: state that, if it is what customers solve, or take what is made for theirs"
+        other = problem.made_for or "take what is made for theirs"
+        remedy = f"it handles {known}: state that, if it is what customers solve, or {other}"
         raise _unhandled(what, f"problem {problem.name!r}", remedy)
     if record.features and not features:
         named = ", ".join(repr(name) for name in record.features)

@@ -41,6 +41,10 @@ class Whole(Problem):
     name: ClassVar[str] = "whole"
     about: ClassVar[str] = "goods bought in whole units up to their caps, budgets known"
     has_masses: ClassVar[bool] = False
+    unpriced: ClassVar[str] = (
+        "money that customers do not spend is worth nothing to them here, so that the best prices only fill the "
+        "budgets stated"
+    )
 
     def __init__(self, goods: Iterable[str] | None = None) -> None:
         if isinstance(goods, str):

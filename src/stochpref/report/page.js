@@ -19,9 +19,26 @@
     return new Float64Array(bytes.buffer);
   }
 
+  // Of a normal law: u = mean + root × normals, the root of a draw lower triangular.
+  function makeNormal() {
+    const mean = unpack(market.means), root = unpack(market.roots), normal = unpack(market.normals);
+    const utilities = new Float64Array(nDraws * nCustomers * size);
+    for (let s = 0, out = 0; s < nDraws; s++) {
+      for (let m = 0; m < nCustomers; m++) {
+        for (let i = 0; i < size; i++) {
+          let total = mean[s * size + i];
+          for (let j = 0; j <= i; j++) total += root[(s * size + i) * size + j] * normal[m * size + j];
+          utilities[out++] = total;
+        }
+      }
+    }
+    return utilities;
+  }
+
   // (draws × customers, size): u = cos θ μ + sin θ v, v the tangent turned by the smallest rotation from centre to μ, the
   // direction of the segment in which a customer's place lies; as a rule there is but one.
   function makeUtilities() {
+    if (market.normals) return makeNormal();
     const centre = unpack(market.centre), mu = unpack(market.directions);
     const tangent = unpack(market.tangents), angle = unpack(market.angles);
     const nSegments = mu.length / (nDraws * size);

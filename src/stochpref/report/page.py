@@ -17,9 +17,10 @@ from stochpref.files import made, replacing
 from stochpref.models.account import shorten
 from stochpref.models.fit import Fit
 from stochpref.report.findings import reading_of
-from stochpref.report.pictures import drawn, pictures_of
+from stochpref.report.pictures import drawn
+from stochpref.report.sections import SECTIONS, Material
 from stochpref.report.whatif import as_payload
-from stochpref.report.words import N_ROWS, content_of, safe_json
+from stochpref.report.words import N_ROWS, safe_json
 from stochpref.rows import LEFT_OUT
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 def write_report(model: Fit | Mapping[str, Fit | str], path: str | Path, *, title: str | None = None) -> Path:
     """Write a fit as one HTML page that opens from disk, with no network; return its path.
 
-    The page has the verdict, the data, what customers want, whether to trust the fit, a predictive check, demand and
-    elasticities, a what-if that answers as sliders move, and how to make it again. The same fit gives the same bytes.
+    The page has the verdict, what sells, a what-if that answers as sliders move, demand and elasticities; then why to
+    believe it, the data, and how to make it again. The same fit gives the same bytes.
 
     Parameters
     ----------
@@ -67,48 +68,43 @@ def _render_several(models: Mapping[str, Fit | str], title: str | None) -> str:
             f"model must hold a fit at least; received {len(models)} names without one; fit them first"
         )
     scripts = [_text("chooser.js"), _text("page.js")]  # a page within a page keeps to the policy of both
+    pages = [render(model, None if title is None else f"{title}: {name}") for name, model in fitted.items()]
     return (
         _environment()
-        .from_string(_text("chooser.html"))
+        .get_template("chooser.html")
         .render(
             title=title or f"What purchases say about {counted(len(fitted), 'group')}",
             names=[shorten(name) for name in fitted],
             failures=[(shorten(str(name)), why) for name, why in models.items() if isinstance(why, str)],
-            counted=counted,
-            data=safe_json(
-                [render(model, None if title is None else f"{title}: {name}") for name, model in fitted.items()]
-            ),
+            data=safe_json(pages),
             script=scripts[0],
             fingerprints=[_fingerprint(script) for script in scripts],
-            version=__version__,
         )
     )
 
 
 def render(model: Fit, title: str | None = None) -> str:
     """Return the page."""
-    reading, account = reading_of(model), model.account()
+    reading = reading_of(model)
     names, count = [shorten(name) for name in model.observations_.shown_goods], len(reading.observations)
     payload = as_payload(reading.market, reading.menu) | {"goods": names}
-    script = _text("page.js")
-    template = _environment().from_string(_text("page.html"))
-    return template.render(
-        **content_of(model, account, reading),
-        account=account,
+    given, environment, script = Material(model, model.account(), reading, payload), _environment(), _text("page.js")
+    shared = {"account": given.account, "customers_differ": model.customers_differ}
+    sections = []
+    for section in SECTIONS:
+        content = section.content_fn(given)
+        if content is not None:
+            html = environment.get_template(f"sections/{section.name}.html").render(shared | content)
+            sections.append((section, html))
+    return environment.get_template("page.html").render(
+        **shared,
         about=model.problem_.about,
         title=title or f"What {_purchases(model, count)} about {counted(len(names), 'good')}{_left_out(model)}",
-        counted=counted,
-        customers_differ=model.customers_differ,
-        pictures=pictures_of(model, reading),
-        curve_names=[names[curve.good] for curve in reading.curves],
-        payload=payload,
+        sections=sections,
         data=safe_json(payload),
         style=_text("page.css"),
         script=script,
         fingerprint=_fingerprint(script),
-        n_rows=N_ROWS,
-        check=reading.check,
-        version=__version__,
     )
 
 
@@ -116,9 +112,11 @@ def _environment() -> jinja2.Environment:
     import jinja2  # noqa: PLC0415
 
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(_text),
+    )  # fmt: skip
     environment.filters |= {"drawn": drawn, "with_commands": _with_commands}
+    environment.globals |= {"n_rows": N_ROWS, "counted": counted, "version": __version__}
     return environment
 
 

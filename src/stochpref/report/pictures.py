@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from stochpref import plots
 from stochpref.demand import Elasticities
 from stochpref.models.account import Sketch
-from stochpref.models.fit import Fit
 from stochpref.regions import Regions, usable_rows
 from stochpref.report.findings import Curve, Reading
 
@@ -74,53 +73,66 @@ def drawn(sketches: Iterable[Sketch]) -> list[Picture]:
     return [picture(one.draw, one.alt, one.caption, size=one.size) for one in sketches]
 
 
-def pictures_of(model: Fit, reading: Reading) -> dict[str, Any]:
-    """Return the pictures that all fits have; the sphere of tastes is that of two or three goods."""
+def of_wants(reading: Reading) -> list[Picture]:
+    """Return what goods are worth to customers, and what they are worth for their price."""
     top = reading.order[:N_RANKED]
-    names = [reading.observations.shown_goods[i] for i in top]
-    tall = 0.9 + 0.235 * len(top)
-    check = reading.check
-    offered = [i for i in top if np.isfinite(check.share[i])]
+    names, tall = [reading.observations.shown_goods[i] for i in top], 0.9 + 0.235 * len(top)
     ranked = _some(len(top), reading, "wanted")
-    has_intervals = bool(np.any(reading.elasticities.lower < reading.elasticities.upper))
-    return {
-        "wanted": picture(
-            lambda ax: plots.intervals(names, reading.wanted[top], *_ends(reading.wanted_range, top), ax,
-                                       xlabel="utility of one unit"),
+
+    def drawn_of(values: Array, ranges: Array | None, xlabel: str) -> Callable[..., Any]:
+        return lambda ax: plots.intervals(names, values[top], *_ends(ranges, top), ax, xlabel=xlabel)
+
+    return [
+        picture(
+            drawn_of(reading.wanted, reading.wanted_range, "utility of one unit"),
             "Utility of each good, with intervals", f"What one unit is worth to customers.{ranked}", size=(4.6, tall),
         ),
-        "worth": picture(
-            lambda ax: plots.intervals(names, reading.worth[top], *_ends(reading.worth_range, top), ax,
-                                       xlabel="utility per unit of money"),
+        picture(
+            drawn_of(reading.worth, reading.worth_range, "utility per unit of money"),
             "Utility per unit of money of each good, with intervals",
             f"The same per unit of money, at typical prices: what a customer buys first.{ranked}", size=(4.6, tall),
         ),
-        "shares": picture(
-            lambda ax: plots.shares([reading.observations.shown_goods[i] for i in offered], check.share[offered],
-                                    check.share_lower[offered], check.share_upper[offered], ax),
+    ]  # fmt: skip
+
+
+def of_check(reading: Reading) -> list[Picture]:
+    """Return shares of goods and sizes of baskets, observed beside predicted."""
+    check, top = reading.check, reading.order[:N_RANKED]
+    offered = [i for i in top if np.isfinite(check.share[i])]
+    names = [reading.observations.shown_goods[i] for i in offered]
+    where = "inside their bars: the model" if check.n_replicates > 1 else "on their ticks: the utility"
+    return [
+        picture(
+            lambda ax: plots.shares(
+                names, check.share[offered], check.share_lower[offered], check.share_upper[offered], ax
+            ),
             "Observed and predicted share of customers who buy each good",
-            f"Dots {'inside their bars: the model' if check.n_replicates > 1 else 'on their ticks: the utility'} "
-            f"buys as customers did.{ranked}", size=(4.6, 1.1 + 0.235 * len(offered)),
+            f"Dots {where} buys as customers did.{_some(len(top), reading, 'wanted')}",
+            size=(4.6, 1.1 + 0.235 * len(offered)),
         ),
-        "sizes": picture(
+        picture(
             lambda ax: plots.basket_sizes(check.size, check.size_lower, check.size_upper, ax, step=check.size_step),
             "Observed and predicted number of goods in a basket", "How many different goods customers buy.",
             size=(4.6, 3.0),
         ),
-        "curves": [_curve_picture(reading, curve) for curve in reading.curves],
-        "elasticities": picture(
-            lambda ax: plots.elasticities(_titled(reading), ax),
-            "Heat map of price elasticities",
-            "Change of the demand in the row, in %, for 1 % on the price in the column."
-            + (" A star: the interval excludes zero." if has_intervals else "")
-            + _some(len(reading.elasticities.goods), reading, "bought"),
-            size=_square(len(reading.elasticities.goods)),
-        ) if reading.elasticities.goods else None,
-        "sphere": _sphere(reading, model.best_utility, model.directions),
-    }  # fmt: skip
+    ]  # fmt: skip
 
 
-def _sphere(reading: Reading, centre: Array, draws: Array) -> Picture | None:
+def of_elasticities(reading: Reading) -> Picture | None:
+    """Return the heat map of elasticities; None where nothing is on offer."""
+    found = reading.elasticities
+    if not found.goods:
+        return None
+    stars = " A star: the interval excludes zero." if np.any(found.lower < found.upper) else ""
+    return picture(
+        lambda ax: plots.elasticities(_titled(reading), ax), "Heat map of price elasticities",
+        f"Change of the demand in the row, in %, for 1 % on the price in the column.{stars}"
+        f"{_some(len(found.goods), reading, 'bought')}", size=_square(len(found.goods)),
+    )  # fmt: skip
+
+
+def of_tastes(reading: Reading, centre: Array, draws: Array) -> Picture | None:
+    """Return the circle or sphere of tastes; None with more than three goods."""
     data, dots = reading.observations, draws[:: max(len(draws) // _DOTS, 1)]
     names = data.problem.coordinates(data.goods)
     if len(names) not in (2, 3):
@@ -149,7 +161,8 @@ def _sphere(reading: Reading, centre: Array, draws: Array) -> Picture | None:
     )  # fmt: skip
 
 
-def _curve_picture(reading: Reading, curve: Curve) -> Picture:
+def of_curve(reading: Reading, curve: Curve) -> Picture:
+    """Return how a good answers its own price."""
     at = float(reading.menu.prices[0, curve.good])
     name = reading.observations.shown_goods[curve.good]
 

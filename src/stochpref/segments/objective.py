@@ -64,16 +64,18 @@ class Objective:
     store : of the observations.
     unit : (T,) whose segment each observation's is, numbered from 0; None where each has its own.
     tolerance : of the masses.
+    prior_spread : τ; None for that of exact likelihoods.
     """
 
     store: Store
     unit: Indices | None = None
     tolerance: float = 1e-8
+    prior_spread: float | None = None
 
     @property
     def spread(self) -> float:
         """The prior's standard deviation τ of a coordinate of h."""
-        return SPREAD_PER_GOOD * self.store.n_goods
+        return SPREAD_PER_GOOD * self.store.n_goods if self.prior_spread is None else self.prior_spread
 
     @property
     def n_coordinates(self) -> int:

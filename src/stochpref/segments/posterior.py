@@ -63,7 +63,9 @@ def gaussian_near(objective: Objective, mixture: Mixture, at: Value) -> Near:
     more = k * (np.diag(weights) - np.outer(weights, weights))[:-1, :-1]
     information[: k - 1, : k - 1] += more
     values, vectors = np.linalg.eigh(information)
-    covariance = (vectors / np.maximum(values, _SMALLEST * values[-1])) @ vectors.T
+    # Estimates of the likelihood have noise in their curvature: no direction is wider than in the prior.
+    least = 0.0 if objective.store.is_exact else 1.0 / objective.spread**2
+    covariance = (vectors / np.maximum(values, max(_SMALLEST * values[-1], least))) @ vectors.T
     slope = at.gradient.copy()
     slope[: k - 1] += (1.0 - k * weights)[:-1]
     return Near(mixture.coordinates + covariance @ slope, np.linalg.cholesky(covariance))
@@ -147,7 +149,8 @@ def draws_around(objective: Objective, mixture: Mixture, seed: int, plan: Plan) 
         reason = f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}"
         return _by_curvature(sampler, plan, reason, is_weighed=True)
 
-    reason = f"{len(near.centre)} parameters around the maximum, by the exact likelihood"
+    how = "exact likelihood" if objective.store.is_exact else "likelihood of weighted points"
+    reason = f"{len(near.centre)} parameters around the maximum, by the {how}"
     choice = weighted_choice(sampler, seed, plan, reason)
     return choice._replace(instead_fn=instead, diagnose_fn=lambda draws: by_weights(draws, choice.finish_fn(draws)))
 

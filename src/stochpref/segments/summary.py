@@ -62,6 +62,8 @@ class SegmentedSummary(Drawn):
     is_converged, is_identified, verdict, verdicts : the verdicts, in words what to do, and in grades.
     pareto_k : of importance weights; None where the curvature stands for the posterior.
     cautions : what the data cannot tell and the numbers rest on, in sentences.
+    averaged : numbers of segments that demand and probabilities are averages over; () for those of the chosen one.
+    is_absolute : log-likelihoods of the path are; elsewhere they are gains over one segment.
     """
 
     n_observations: int
@@ -81,6 +83,8 @@ class SegmentedSummary(Drawn):
     verdicts: Verdicts
     pareto_k: float | None
     cautions: tuple[str, ...] = ()
+    averaged: tuple[int, ...] = ()
+    is_absolute: bool = True
 
     picture: ClassVar[str] = "result_plots:segments"
 
@@ -111,6 +115,7 @@ class SegmentedSummary(Drawn):
             *(f"  {line}" for line in self.verdict),
             "",
             *self._path_lines(),
+            *([f"  predictions are averages over {self.averaged_in_words}"] if self.averaged else []),
         ]
         for number, one in enumerate(self.segments, start=1):
             lines += ["", f"  segment {number}{'':<12}{'mean':>9}{'sd':>8}   90 % interval"]
@@ -120,8 +125,14 @@ class SegmentedSummary(Drawn):
                 lines.append(f"  and {len(one.goods) - 30} more goods")
         return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
 
+    @property
+    def averaged_in_words(self) -> str:
+        """Which numbers of segments predictions are averages over."""
+        return f"{listed(self.averaged)} segments"
+
     def _path_lines(self) -> list[str]:
-        lines = [f"  {'segments':<10}{'log-likelihood':>16}{'penalised':>13}{'BIC':>13}"]
+        first = "log-likelihood" if self.is_absolute else "gain over one"
+        lines = [f"  {'segments':<10}{first:>16}{'penalised':>13}{'BIC':>13}"]
         for row in self.path:
             mark = "  chosen" if row.n_asked == self.chosen else ""
             fewer = f"  ({row.n_segments} different)" if row.n_segments < row.n_asked else ""
