@@ -139,6 +139,8 @@ ORDER_CASES = [
          "same budget", layout="orders", caps=9),
     file("orders-budget-overspent", text_of([[cell.replace("99", "2") for cell in row] for row in BUDGETS]), Invalid,
          "row 2 (observation 7): cost 8 against a budget of 2", layout="orders", caps=9),
+    file("orders-all-brought-back", text_of([ORDERS[0], *ORDERS[4:6]]), Unreadable, "nothing is left of any order",
+         "--column quantity=", caps=9),
     file("orders-packed-badly", gzip.compress(GOOD.encode())[:-9], Unreadable, "gzip", "compress it again",
          called="bad.csv.gz"),
 ]  # fmt: skip
@@ -221,6 +223,9 @@ SEVERAL_CASES = [
 PIVOT_CASES = [
     file("pivot-cell", PIVOT.replace("0,1,3", "0,x,3"), Unreadable, "row 4: 'x'", "quantity_rum"),
     file("pivot-overspent", PIVOT.replace("0,1,3", "1,1,2"), Invalid, "row 4: cost 3 against a budget of 2"),
+    file("pivot-empty-row", PIVOT.replace("0,1,3", "0,0,3"), Invalid, "row 4: nothing bought", "must not be empty",
+         nonempty=True),
+    call("nonempty-in-words", pd.DataFrame, Argument, "nonempty must be True, False, or None", nonempty="yes"),
     file("pivot-no-lines", "\n".join(PIVOT.split("\n")[:2]) + "\n", Unreadable, "bad.csv"),
     file("thousands-in-doubt", text_of(changed_rows(MARKS, 2, "price_a", '"1,200"')), Unreadable, "row 2: '1,200'",
          "thousands without a mark", choice="pick"),

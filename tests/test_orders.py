@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import stochpref as sp
+from stochpref.cli import app
 from stochpref.readers import read_orders, scan
 from stochpref.readers.price_filling import Level, fill_prices, plan_levels
 from tests.order_lines import make_orders
@@ -189,3 +191,29 @@ def test_an_export_gives_back_what_customers_faced_and_bought(tmp_path: Path) ->
     is_same = np.isclose(found.prices, truth[0][:, columns])
     assert is_same[truth[1][:, columns] > 0].all()
     assert is_same.mean() > 0.9  # what nobody bought in that store and week has the price of another week
+
+
+def test_visits_without_a_purchase_have_no_lines(tmp_path: Path) -> None:
+    lines = [
+        "order_id,sku,qty,unit_price",
+        "1,tea,1,2",
+        "1,rum,1,3",
+        "2,tea,1,2",
+        "2,tea,-1,2",
+        "3,rum,1,3",
+        "4,tea,1,2.5",
+    ]
+    path = tmp_path / "orders.csv"
+    path.write_text("\n".join(lines) + "\n")
+    found = read_orders(path)
+    assert found.nonempty
+    assert found.labels == ("1", "3", "4")
+    assert "orders: 1 of which returns leave nothing left out" in found.notes
+    assert not any("break a rule" in note for note in found.notes)
+    seen = read_orders(path, nonempty=False)
+    assert not seen.nonempty
+    assert seen.labels == ("1", "2", "3", "4")
+    assert sp.read_observations(path, layout="orders", problem="open").nonempty
+    shown = CliRunner().invoke(app, ["check", str(path), "--layout", "orders"])
+    assert shown.exit_code == 0, shown.output
+    assert "3 observations of 2 goods" in shown.stdout

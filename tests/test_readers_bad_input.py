@@ -89,6 +89,8 @@ def as_arguments(options: dict[str, Any]) -> tuple[str, ...] | None:
             arguments += [word for ours, yours in value.items() for word in ("--column", f"{ours}={yours}")]
         elif option == "caps" and isinstance(value, list):
             return None
+        elif value is True:
+            arguments.append(f"--{option}")
         else:
             arguments += ["--cap" if option == "caps" else f"--{option.replace('_', '-')}", str(value)]
     return tuple(arguments)

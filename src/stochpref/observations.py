@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from stochpref.audit import Audit, audit
 from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
 from stochpref.problems import Problem, as_problem
-from stochpref.problems.faults import Fault, find_faults, is_bought, per_row, refuse
+from stochpref.problems.faults import find_empty, find_faults, refuse
 from stochpref.rows import (
     Rows,
     assemble,
@@ -230,7 +230,7 @@ class Observations(Rows):
             groups=checked_names(groups, shape[0], "groups"),
             notes=checked_notes(notes),
         )
-        refuse([*self.problem.find_faults(self, x), *(_find_empty(self) if nonempty else [])])
+        refuse([*self.problem.find_faults(self, x), *(find_empty(x, self.caps) if nonempty else [])])
 
     @property
     def menus(self) -> Menus:
@@ -262,11 +262,3 @@ class Observations(Rows):
                     "leave out the others"
                 )
         return joined(self, *others)
-
-
-def _find_empty(observations: Observations) -> list[Fault]:
-    is_empty = ~np.any(is_bought(observations.bundles, observations.caps), axis=1)
-    return per_row(
-        "bundles", "a bundle must not be empty if, as nonempty says, such are not recorded", is_empty,
-        lambda _: "nothing bought", "leave out the row, or nonempty if empty purchases were recorded as well",
-    )  # fmt: skip

@@ -142,6 +142,9 @@ class Reading:
             metavar="COLUMN",
         ),
     ] = None
+    nonempty: Annotated[
+        bool, typer.Option("--nonempty", help="Visits without a purchase were not recorded, as is taken of orders.")
+    ] = False
 
     def scan(self, files: Sequence[Path], by: str | None = None) -> Scan:
         """Return what files hold, good and bad; `by` is what groups them."""
@@ -158,6 +161,7 @@ class Reading:
             units=_units(self.units),
             features=self.feature or (),
             choice=self.choice,
+            nonempty=self.nonempty or None,
             **self._rules(),
         )
 
@@ -177,7 +181,7 @@ class Reading:
                 f"--problem must be divisible for a folder, which is read in blocks; received {self.problem}; join its "
                 "files into one"
             )
-        for name in ("units", "feature", "choice"):
+        for name in ("units", "feature", "choice", "nonempty"):
             if getattr(self, name):
                 raise InvalidArgument(f"{option_of(name)} is for files; {folder} is a folder; give one file")
         return StoredObservations(folder, skip_bad=self.skip_bad, single_precision=single_precision, **self._rules())

@@ -108,6 +108,15 @@ def find_faults(menus: MenuArrays, bundles: Array | None, *, needs_budget: bool 
     return faults if bundles is None else [*faults, *_faults_of_bundles(menus, bundles, offered)]
 
 
+def find_empty(bundles: Array, caps: Array) -> list[Fault]:
+    """Return the fault of empty bundles where such are said not to be recorded."""
+    return per_row(
+        "bundles", "a bundle must not be empty if, as nonempty says, such are not recorded",
+        ~np.any(is_bought(bundles, caps), axis=1), lambda _: "nothing bought",
+        "leave out the row, or nonempty (--nonempty) if empty purchases were recorded as well",
+    )  # fmt: skip
+
+
 def _faults_of_bundles(menus: MenuArrays, bundles: Array, offered: NDArray[np.bool_]) -> list[Fault]:
     prices, budgets = menus.prices, menus.budgets
     finite = np.isfinite(bundles)

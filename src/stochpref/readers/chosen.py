@@ -12,9 +12,10 @@ import numpy as np
 from stochpref.checks import nearest
 from stochpref.errors import UnreadableData
 from stochpref.readers.cells import Labels, parse_number
-from stochpref.readers.drafts import Array, CellReader, Wishes
+from stochpref.readers.drafts import Array, CellReader
 from stochpref.readers.mapping import columns_named, match_prefix, same_name
 from stochpref.readers.tables import Table
+from stochpref.readers.wishes import Wishes
 
 _MARKS: Final = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}  # besides 1 and 0
 

@@ -21,6 +21,7 @@ from stochpref.problems import Problem, as_problem
 from stochpref.readers.cells import Labels, combine_labels, to_labels, to_numbers
 from stochpref.readers.mapping import Place, called, group_columns
 from stochpref.readers.tables import Table
+from stochpref.readers.wishes import Wishes
 
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
@@ -28,43 +29,6 @@ Indices: TypeAlias = NDArray[np.int64]
 # Observations are dense: a mistaken column of goods would ask for more memory than there is.
 _MOST_CELLS: Final = 1 << 28
 _ROUNDING: Final = 0.01  # of the budget: what rounded prices and quantities may leave or overspend
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """How the user wants a source read.
-
-    columns : role -> column, prefix or constant, or the columns of a key.
-    budget : "stated", "spent" to compute it from prices and quantities, or "rounded" to do so where the two are near.
-    caps : a number, or one per good; a column of caps goes before it.
-    has_quantities : False for menus.
-    fill_prices : keys of the orders from which prices of goods not bought are taken; None for store and week.
-    sheet : of a workbook.
-    choice : the column that says which good was chosen, or how the columns that mark it begin; None for quantities.
-    by : the columns that say together which group an observation belongs to; none for no groups.
-    fill_within : days that such a price may be away where nobody bought the good in all of the keys.
-    problem : what customers solve; None where the source is to say, and for menus, which leave it open.
-    needs_budget : a budget is part of what is asked.
-    features : what is known of goods, by the columns of a .pb file.
-    """
-
-    columns: Mapping[str, Place]
-    budget: str
-    caps: ArrayLike
-    has_quantities: bool = True
-    fill_prices: tuple[str, ...] | None = None
-    fill_within: float = 28.0
-    sheet: str | None = None
-    by: tuple[str, ...] = ()
-    choice: str | None = None
-    problem: Problem | None = None
-    needs_budget: bool = True
-    features: tuple[str, ...] = ()
-
-    @property
-    def reads_budget(self) -> bool:
-        """Whether budgets are looked for in the source."""
-        return self.needs_budget and self.budget != "spent"
 
 
 class Flaw(NamedTuple):
@@ -95,6 +59,7 @@ class Draft:
     groups : T labels of groups or None.
     rows : (T, n) index of the table row that holds a pair, -1 where none does.
     flaws : what could not be read.
+    idle : observations that are no purchases and are left out without a fault, such as orders brought back whole.
     layout : "long", "wide", "orders" or "pabulib".
     notes : what was done to arrive at the numbers, in words.
     titles : n texts that people know the goods by, or None.
@@ -122,6 +87,7 @@ class Draft:
     features: Mapping[str, Array] = field(default_factory=dict)
     groups: tuple[str, ...] | None = None
     nonempty: bool = False
+    idle: tuple[int, ...] = ()
 
 
 class CellReader:
@@ -216,6 +182,8 @@ def finish_draft(
     layout: str,
     notes: tuple[str, ...] = (),
     groups: tuple[str, ...] | None = None,
+    nonempty: bool = False,
+    idle: tuple[int, ...] = (),
 ) -> Draft:
     """Fill in what follows from the rest: caps not stated, nothing bought of what is not on offer, money spent."""
     check_text(goods, "goods")
@@ -250,6 +218,8 @@ def finish_draft(
         counting=table.counting,
         notes=(*table.notes, *notes),
         groups=groups,
+        nonempty=nonempty if wishes.nonempty is None else wishes.nonempty,
+        idle=idle,
     )
 
 

@@ -22,11 +22,11 @@ from stochpref.errors import InvalidArgument, UnreadableData
 from stochpref.observations import Observations
 from stochpref.problems import FITTED, Problem, as_problem, check_handled
 from stochpref.readers.cells import to_numbers
-from stochpref.readers.drafts import Wishes
 from stochpref.readers.mapping import Columns, find_layout, resolve_places
-from stochpref.readers.scanning import make_wishes, scan_draft
+from stochpref.readers.scanning import scan_draft
 from stochpref.readers.tables import Table, first_line
 from stochpref.readers.wide import draft_wide, find_wide_columns
+from stochpref.readers.wishes import Wishes, make_wishes
 
 PART: Final = 1 << 16  # rows of a part, at most: what is read, checked and computed at a time
 _BUFFER: Final = 1 << 20  # bytes of a column

@@ -22,7 +22,6 @@ from stochpref.readers.drafts import (
     CellReader,
     Draft,
     Indices,
-    Wishes,
     check_shape,
     finish_draft,
     label_groups,
@@ -30,6 +29,7 @@ from stochpref.readers.drafts import (
 )
 from stochpref.readers.mapping import Place, called, find_column, need_column
 from stochpref.readers.tables import Table
+from stochpref.readers.wishes import Wishes
 
 
 def draft_long(table: Table, wishes: Wishes) -> Draft:

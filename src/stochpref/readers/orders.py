@@ -19,7 +19,7 @@ from stochpref.checks import nearest
 from stochpref.errors import InvalidArgument, UnreadableData, counted
 from stochpref.readers.cells import Labels
 from stochpref.readers.dates import PERIODS, Days, period, to_days
-from stochpref.readers.drafts import Array, CellReader, Draft, Indices, Wishes, check_shape, finish_draft
+from stochpref.readers.drafts import Array, CellReader, Draft, Indices, check_shape, finish_draft
 from stochpref.readers.long import (
     agree_on_budgets,
     agree_on_customers,
@@ -30,6 +30,7 @@ from stochpref.readers.long import (
 from stochpref.readers.mapping import Place, find_column, missing_column, need_column, order_columns
 from stochpref.readers.price_filling import Filled, fill_prices, plan_levels
 from stochpref.readers.tables import Table
+from stochpref.readers.wishes import Wishes
 
 DEFAULT_KEYS: Final = ("store", "week")  # those of them that the table tells
 _NOTHING: Final = 1e-9  # of a unit: what returns leave of a purchase
@@ -70,6 +71,9 @@ def draft_orders(table: Table, wishes: Wishes) -> Draft:
     if wishes.reads_budget and wishes.budget == "stated" and budget is None:
         wishes = replace(wishes, budget="spent")
         notes.append("budgets: none stated, so what an order came to is taken as its budget, all of it spent")
+    idle = _returned(reader, wishes, lines)
+    if idle:
+        notes.append(f"orders: {len(idle):,} of which returns leave nothing left out")
     return finish_draft(
         table,
         wishes,
@@ -85,6 +89,8 @@ def draft_orders(table: Table, wishes: Wishes) -> Draft:
         flaws=reader.flaws,
         layout="orders",
         notes=(*reader.notes, *notes),
+        nonempty=True,  # who bought nothing has no line
+        idle=idle,
     )
 
 
@@ -121,6 +127,25 @@ def _add_up(reader: CellReader, wishes: Wishes, observation: Labels, good: Label
     n_pairs = int(np.sum(rows >= 0))
     notes += _notes_on_lines(pair[usable], is_return[usable], gross_units, n_pairs, shape[0])
     return Lines(units.reshape(shape), money.reshape(shape), price.reshape(shape), rows.reshape(shape), notes)
+
+
+def _returned(reader: CellReader, wishes: Wishes, lines: Lines) -> tuple[int, ...]:
+    """Return the orders of which nothing is left, unless the user says that visits without a purchase are in the data.
+
+    Raises
+    ------
+    UnreadableData : that is all orders.
+    """
+    if wishes.nonempty is False:
+        return ()
+    is_empty = np.asarray(~(lines.quantity > 0).any(axis=1))
+    if is_empty.all() and not reader.flaws:
+        raise UnreadableData(
+            f"{reader.table.source}: nothing is left of any order once returns are taken off; "
+            "is the column of quantities the right one? map it with columns={'quantity': ...} (--column quantity=...)"
+        )
+    is_empty[[flaw.observation for flaw in reader.flaws]] = False  # these are told of one by one
+    return tuple(np.flatnonzero(is_empty).tolist())
 
 
 def _line_values(reader: CellReader, wishes: Wishes) -> tuple[Array, Array, list[str]]:

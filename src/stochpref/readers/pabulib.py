@@ -26,8 +26,9 @@ from stochpref.kinds import MONEY_TOLERANCE
 from stochpref.problems import as_problem
 from stochpref.readers.cells import parse_number
 from stochpref.readers.delimited import decode
-from stochpref.readers.drafts import Draft, Flaw, Wishes, check_shape, finish_draft
+from stochpref.readers.drafts import Draft, Flaw, check_shape, finish_draft
 from stochpref.readers.tables import Table
+from stochpref.readers.wishes import Wishes
 
 _SECTIONS: Final = ("META", "PROJECTS", "VOTES")
 _KINDS: Final = ("category", "target")  # columns of projects that hold lists, from which features are made
@@ -94,7 +95,8 @@ def draft_pabulib(data: bytes, source: str, wishes: Wishes) -> Draft:
     )
     if ballots is not None and wishes.problem is None:  # projects are funded whole or not at all
         is_empty = ballots.bundles.sum(axis=1) == 0
-        draft = replace(draft, problem=as_problem("whole"), nonempty=not is_empty.any(), notes=_noted(draft, is_empty))
+        nonempty = not is_empty.any() if wishes.nonempty is None else wishes.nonempty
+        draft = replace(draft, problem=as_problem("whole"), nonempty=nonempty, notes=_noted(draft, is_empty))
     return replace(
         draft, titles=titles, features={name: np.tile(values, (shape[0], 1)) for name, values in features.items()}
     )

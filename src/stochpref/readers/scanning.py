@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_choice, nearest
 from stochpref.errors import InvalidArgument
-from stochpref.names import BUDGETS, LAYOUTS
+from stochpref.names import LAYOUTS
 from stochpref.observations import Menus, Observations
-from stochpref.problems import Problem, as_problem, problem_of
-from stochpref.problems.divisible import Divisible
-from stochpref.problems.faults import find_faults
-from stochpref.readers.drafts import Draft, Wishes
+from stochpref.problems import Problem, problem_of
+from stochpref.problems.faults import find_empty, find_faults
+from stochpref.readers.drafts import Draft
 from stochpref.readers.mapping import Columns, check_columns
 from stochpref.readers.scans import BY_FILE, BadRow, Scan, described_bad, described_row, join_scans, one_group, refuse
 from stochpref.readers.sources import draft_of, sources_of
+from stochpref.readers.wishes import Wishes, make_wishes
 from stochpref.rows import LEFT_OUT, assemble, changed
 
 
@@ -41,6 +41,7 @@ def read_observations(
     problem: str | Problem | None = None,
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
+    nonempty: bool | None = None,
 ) -> Observations:
     """Return the observations of a file or data frame, or of several.
 
@@ -72,6 +73,8 @@ def read_observations(
         not read for one that knows none, such as "open" or "one".
     units : into how many units each good is split, or some by name, each with a worth of its own: `problems.Divisible`.
     features : of the projects of a .pb file, "category" and "target": a feature for each of the words listed there.
+    nonempty : only purchases that are not empty were recorded; None where the source says: yes of orders, and of votes
+        if no ballot is empty, no of other tables.
 
     Raises
     ------
@@ -98,6 +101,7 @@ def read_observations(
         problem=problem,
         units=units,
         features=features,
+        nonempty=nonempty,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -115,6 +119,7 @@ def read_orders(
     sheet: str | None = None,
     problem: str | Problem | None = None,
     units: int | Mapping[str, int] = 1,
+    nonempty: bool | None = None,
 ) -> Observations:
     """Return the observations of an export of orders: a row per line of an order, only what was bought.
 
@@ -130,6 +135,8 @@ def read_orders(
     columns : our name -> your column, or a constant, or several columns for a key, as in `read_observations`.
     budget : as in `read_observations`; where no budget is stated, what the order came to.
     caps, skip_bad, by, sheet, problem, units : as in `read_observations`.
+    nonempty : False if visits that ended without a purchase are in the source, as orders brought back whole; else such
+        orders are left out, and the likelihood is given that something was bought.
     fill_prices : what an order shares with those that its missing prices are taken from: columns, and day, week, month
         or year of the date, the most telling first, such as "store,week". The order nearest in time counts. Where none
         that shares all of them bought the good, the last is left out, then the one before. None for those of store and
@@ -149,6 +156,7 @@ def read_orders(
         sheet=sheet,
         problem=problem,
         units=units,
+        nonempty=nonempty,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -168,10 +176,13 @@ def scan(
     problem: str | Problem | None = None,
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
+    nonempty: bool | None = None,
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
     check_choice(layout, "layout", LAYOUTS)
-    wishes = make_wishes(columns, budget, caps, fill_prices, fill_within, sheet, problem, units, features, by, choice)
+    wishes = make_wishes(
+        columns, budget, caps, fill_prices, fill_within, sheet, problem, units, features, by, choice, nonempty
+    )
     if choice is not None and layout == "orders":
         raise InvalidArgument("choice is for tables of menus, one good of each chosen; received layout='orders'")
     sources, notes = sources_of(source)
@@ -186,64 +197,10 @@ def scan(
     return replace(whole, observations=observations, notes=(*notes, *whole.notes))
 
 
-def make_wishes(
-    columns: Columns | None,
-    budget: str,
-    caps: ArrayLike,
-    fill_prices: str | Iterable[str] | None = None,
-    fill_within: float = 28.0,
-    sheet: str | None = None,
-    problem: str | Problem | None = None,
-    units: int | Mapping[str, int] = 1,
-    features: Iterable[str] = (),
-    by: str | Iterable[str] | None = None,
-    choice: str | None = None,
-) -> Wishes:
-    """Return how observations are to be read, checked; parameters as `read_observations`."""
-    groups = (by,) if isinstance(by, str) else by
-    is_named = isinstance(groups, tuple | list) and groups and all(isinstance(name, str) and name for name in groups)
-    if by is not None and not is_named:
-        raise InvalidArgument(f"by must name a column, several, or be {BY_FILE!r}; received {by!r}")
-    if not (isinstance(fill_within, int | float) and fill_within >= 0):
-        raise InvalidArgument(f"fill_within must be a number of days, zero or more; received {fill_within!r}")
-    if choice is not None and (not isinstance(choice, str) or not choice or "quantity" in (columns or ())):
-        raise InvalidArgument(f"choice must name a column, in place of one of quantities; received {choice!r}")
-    stated = "one" if choice is not None and problem in (None, Divisible.name) else problem
-    solved, split = None if stated is None else as_problem(stated), Divisible(units)
-    if split != Divisible():
-        if solved not in (None, Divisible()):
-            raise InvalidArgument(
-                f"units are of problem 'divisible'; received problem={problem!r}; leave out one of the two"
-            )
-        solved = split
-    needs_budget = solved is None or solved.needs_budget
-    if solved is not None and not needs_budget and budget != "stated":
-        raise InvalidArgument(
-            f"budget must be left out where problem {solved.name!r} knows none; received {budget!r}; leave out one of "
-            "the two"
-        )
-    keys = fill_prices.split(",") if isinstance(fill_prices, str) else fill_prices
-    if isinstance(features, str):
-        raise InvalidArgument(f"features must be a list of names; received the single text {features!r}; put it in one")
-    return Wishes(
-        check_columns(columns),
-        check_choice(budget, "budget", BUDGETS),
-        caps,
-        fill_prices=None if keys is None else tuple(str(key).strip() for key in keys),
-        fill_within=float(fill_within),
-        sheet=sheet,
-        problem=solved,
-        needs_budget=needs_budget,
-        features=tuple(str(name) for name in features),
-        by=() if by in (None, BY_FILE) else tuple(groups or ()),
-        choice=choice,
-    )
-
-
 def scan_draft(draft: Draft) -> Scan:
     """Apply the rules to a draft."""
     bad = _find_bad(draft)
-    kept = np.setdiff1d(np.arange(len(draft.budgets)), [row.position for row in bad])
+    kept = np.setdiff1d(np.arange(len(draft.budgets)), [*draft.idle, *(row.position for row in bad)])
 
     def locate(position: int) -> str:
         t = kept[position]
@@ -251,7 +208,7 @@ def scan_draft(draft: Draft) -> Scan:
 
     return Scan(
         source=draft.source,
-        observations=_keep(draft, kept),
+        observations=_keep(draft, kept, n_bad=len({row.position for row in bad})),
         n_read=len(draft.budgets),
         bad=bad,
         layout=draft.layout,
@@ -312,6 +269,8 @@ def _find_bad(draft: Draft) -> tuple[BadRow, ...]:
         faults = find_faults(draft, None, needs_budget=False)
     else:
         faults = problem_of(draft).find_faults(draft, draft.bundles)
+    if draft.nonempty and draft.bundles is not None:
+        faults = [*faults, *find_empty(draft.bundles, draft.caps)]
     if not (faults or draft.flaws):
         return ()
     numbers = draft.row_numbers()
@@ -321,7 +280,7 @@ def _find_bad(draft: Draft) -> tuple[BadRow, ...]:
                flaw.observation, is_readable=False)
         for flaw in draft.flaws
     ]  # fmt: skip
-    explained = {flaw.observation for flaw in draft.flaws}
+    explained = {flaw.observation for flaw in draft.flaws} | set(draft.idle)
     for fault in faults:
         for t in fault.rows.tolist():
             if t not in explained:
@@ -338,7 +297,7 @@ def _first_rows(draft: Draft) -> NDArray[np.int64]:
     return np.where(draft.rows >= 0, draft.rows, np.iinfo(np.int64).max).min(axis=1)
 
 
-def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
+def _keep(draft: Draft, kept: NDArray[np.int64], *, n_bad: int) -> Observations | None:
     if draft.bundles is None or kept.size == 0:
         return None
     customers = draft.customers
@@ -359,13 +318,12 @@ def _keep(draft: Draft, kept: NDArray[np.int64]) -> Observations | None:
         titles=draft.titles,
         nonempty=draft.nonempty,
         groups=None if draft.groups is None else tuple(draft.groups[t] for t in kept.tolist()),
-        notes=draft.notes if kept.size == len(draft.budgets) else (*draft.notes, _left_out(draft, kept.size)),
+        notes=(*draft.notes, _left_out(draft, n_bad)) if n_bad else draft.notes,
     )
 
 
-def _left_out(draft: Draft, n_kept: int) -> str:
-    n_read = len(draft.budgets)
-    return f"{LEFT_OUT}{n_read - n_kept:,} of {n_read:,} observations, which break a rule"
+def _left_out(draft: Draft, n_bad: int) -> str:
+    return f"{LEFT_OUT}{n_bad:,} of {len(draft.budgets):,} observations, which break a rule"
 
 
 def _names(draft: Draft, kept: NDArray[np.int64]) -> tuple[str, ...] | None:

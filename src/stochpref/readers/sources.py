@@ -14,7 +14,7 @@ from stochpref.checks import nearest
 from stochpref.errors import InvalidArgument, UnreadableData, counted, listed
 from stochpref.readers.chosen import with_marks
 from stochpref.readers.delimited import table_of_text
-from stochpref.readers.drafts import Draft, Wishes
+from stochpref.readers.drafts import Draft
 from stochpref.readers.long import draft_long
 from stochpref.readers.mapping import find_layout, resolve_places
 from stochpref.readers.orders import draft_orders
@@ -31,6 +31,7 @@ from stochpref.readers.tables import (
     trim_names,
 )
 from stochpref.readers.wide import draft_wide
+from stochpref.readers.wishes import Wishes
 from stochpref.readers.workbook import table_of_workbook
 
 STANDARD_INPUT: Final = "-"

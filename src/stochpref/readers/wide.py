@@ -20,7 +20,6 @@ from stochpref.readers.drafts import (
     CellReader,
     Draft,
     Indices,
-    Wishes,
     check_shape,
     finish_draft,
     label_groups,
@@ -37,6 +36,7 @@ from stochpref.readers.mapping import (
     need_column,
 )
 from stochpref.readers.tables import Table
+from stochpref.readers.wishes import Wishes
 
 ByGood: TypeAlias = Mapping[str, str] | float | None  # good -> column, a constant, or neither
 
