@@ -46,7 +46,7 @@ class NormalUtility(Fit):
     covariance : "factor", goods liked together through a few common factors; "diagonal", independent goods with scales
         of their own, on the exact likelihood; "full", all covariances free.
     n_factors : of "factor".
-    features : names of features of the observations that move what is wanted.
+    features : what moves tastes, by the names that the observations give.
     by_customer : a taste for every label in `observations.customers`, instead of one for every purchase.
     random_state : None, an integer or a numpy Generator.
     n_chains, n_draws : chains, and draws of each before the first look.

@@ -92,7 +92,8 @@ class SegmentedUtility(Fit):
 
     Attributes
     ----------
-    segments_ : list of `VonMisesFisher`, the largest segment first; weights_ : (K,) their shares of customers.
+    segments_ : list of `VonMisesFisher`, the largest segment first.
+    weights_ : (K,) their shares of customers.
     n_segments_ : K; fewer than asked for where some came out empty or twice.
     membership_ : (T, K) the probability of each segment given what was bought (by the customer, where those repeat).
     path_ : for every number of segments tried what was found, with its BIC.
