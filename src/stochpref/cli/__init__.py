@@ -10,6 +10,7 @@ at once.
 from stochpref.cli import asking as asking
 from stochpref.cli import comparing as comparing
 from stochpref.cli import data as data
+from stochpref.cli import deciding as deciding
 from stochpref.cli import demonstrating as demonstrating
 from stochpref.cli import designing as designing
 from stochpref.cli import fitting as fitting

@@ -25,7 +25,8 @@ TABLES = (".csv", ".parquet")  # what tables are written as
 _MOST_GOODS = 10**6
 _new_folders: ContextVar[list[Path]] = ContextVar("new_folders")  # that the running command has made
 _IN_ORDER = (
-    "demo", "check", "simulate", "split", "fit", "summary", "predict", "report", "compare", "design", "reproduce",
+    "demo", "check", "simulate", "split", "fit", "summary", "predict", "price", "assortment", "forecast", "fund",
+    "report", "compare", "design", "reproduce",
 )  # fmt: skip
 
 

@@ -100,14 +100,14 @@ class Deciding:
 
         return forecast(cast("Fit", self), menus, n_customers, level=level, by_customer=by_customer, costs=costs)
 
-    def fund(self, costs: Any, budget: float, *, rule: str = "demand") -> Funding:
+    def fund(self, costs: Any = None, budget: float | None = None, *, rule: str = "demand") -> Funding:
         """Return which projects a city funds by what voters support, and how sure that is.
 
         Parameters
         ----------
         costs : of each project: a dict, a Series or numbers in the order of `goods_`; others than in the data as a
-            what-if, which voters see too.
-        budget : of the city; voters' own too where all had the same.
+            what-if, which voters see too; None for what voters saw.
+        budget : of the city; voters' own too where all had the same. None for theirs.
         rule : "demand", the projects with the most support in all that the budget covers, or "greedy", one after
             another in falling order of support while they fit.
         """

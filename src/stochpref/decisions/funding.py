@@ -26,6 +26,7 @@ from stochpref.result import Drawn
 
 if TYPE_CHECKING:
     from stochpref.models.fit import Fit
+    from stochpref.observations import Observations
 
 Array = NDArray[np.float64]
 Sets = NDArray[np.bool_]
@@ -123,15 +124,16 @@ class Funding(Drawn):
         return tuple(name for name, own in zip(self.goods, is_in, strict=True) if own)
 
 
-def fund(fit: Fit, costs: Any, budget: float, rule: str) -> Funding:
+def fund(fit: Fit, costs: Any, budget: float | None, rule: str) -> Funding:
     """Return what is funded; parameters as in `Fit.fund`."""
     check_choice(rule, "rule", FUNDING_RULES)
-    money = as_number(budget, "budget")
-    if not 0 < money < np.inf:
-        raise InvalidArgument(f"budget must be a positive sum of money; received {budget!r}; state what can be spent")
     data = fit.observations_.over(fit.goods_)
     on_offer = np.asarray(np.isfinite(data.prices).any(axis=0))
-    own_costs = checked_costs(costs, fit.goods_, on_offer)
+    money = _only(data.budgets, "budget") if budget is None else as_number(budget, "budget")
+    if not 0 < money < np.inf:
+        raise InvalidArgument(f"budget must be a positive sum of money; received {budget!r}; state what can be spent")
+    asked = _costs_seen(data) if costs is None else costs
+    own_costs = checked_costs(asked, fit.goods_, on_offer)
     free = np.flatnonzero(on_offer & (own_costs == 0))
     if free.size:
         raise InvalidArgument(f"costs must be positive for projects; received 0 for {shown(fit.goods_[free[0]])!r}")
@@ -150,6 +152,25 @@ def fund(fit: Fit, costs: Any, budget: float, rule: str) -> Funding:
         sets=tuple((tuple(names[found[k]]), float(counts[k] / len(draws))) for k in order), rule=rule,
         verdicts=fit.verdicts().grades, cautions=fit.cautions(), titles=fit.titles,
     )  # fmt: skip
+
+
+def _costs_seen(data: Observations) -> dict[str, float]:
+    """Return what voters saw that projects cost."""
+    offered = np.isfinite(data.prices)
+    return {
+        good: _only(data.prices[offered[:, i], i], f"cost of {shown(good)!r}")
+        for i, good in enumerate(data.goods)
+        if offered[:, i].any()
+    }
+
+
+def _only(values: Array, what: str) -> float:
+    found = np.unique(values)
+    if len(found) != 1:
+        raise InvalidArgument(
+            f"voters saw no one {what}, but {found[0]:g} to {found[-1]:g}; state costs and budget (--costs, --budget)"
+        )
+    return float(found[0])
 
 
 def fund_by(rule: str, support: Array, costs: Array, budget: float) -> Sets:

@@ -118,7 +118,10 @@ def rank_models(
     if not (isinstance(held_out, int | float) and 0.0 < held_out < 1.0):
         raise InvalidArgument(f"held_out must be a share between 0 and 1, such as 0.2; received {held_out!r}")
     refuse_baskets(observations)
-    usable = usable_rows(observations.problem.explained(observations), degenerate)
+    problem = observations.problem
+    unknown = problem.unknown(observations)
+    usual = problem if unknown is None else problem.with_setting(*unknown)  # rows are degenerate under all or none
+    usable = usable_rows(usual.explained(observations.under(usual)), degenerate)
     rng, seed = generator(random_state)
     seed = int(rng.integers(2**63)) if seed is None else seed
     tried, left_out = _affordable(_ways(observations, models, seed, degenerate))

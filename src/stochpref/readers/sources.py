@@ -112,6 +112,16 @@ def draft_of(source: Any, layout: str, wishes: Wishes) -> Draft:
     return _draft_of_table(join_headers(trim_names(table)), layout, wishes)
 
 
+def table_of(source: Any) -> Table:
+    """Return a file, standard input ("-") or a data frame as columns."""
+    if not is_path(source):
+        return table_of_frame(source)
+    content, name, suffix = _content_of(source)
+    if suffix == ".pb":
+        raise InvalidArgument(f"{name}: must be a table, such as CSV; received a .pb file, whose sections are fixed")
+    return _table_of(content, name, suffix, None)
+
+
 def _refuse_features(wishes: Wishes, name: str) -> None:
     if wishes.features:
         raise InvalidArgument(
