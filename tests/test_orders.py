@@ -153,6 +153,20 @@ def test_prices_come_from_the_nearest_day_and_the_earlier_of_two() -> None:
     assert strict.prices.ravel().tolist() == [1.0, np.inf, 3.0, 3.0, 7.0]
 
 
+def test_prices_that_are_guesses_are_counted() -> None:
+    """Those of a good whose price moves, from another market, from more than a week away, or from no known time."""
+    prices = np.array([[1.0, 5.0], [NAN, NAN], [3.0, 5.0], [NAN, NAN]])
+    days, store = np.array([0, 2, 20, 29]), np.array([0, 1, 0, 0])
+    levels = plan_levels(("store",), (store,), 28.0, has_days=True)
+    found = fill_prices(prices, days, levels)
+    assert found.prices[[1, 3]].tolist() == [[1.0, 5.0], [3.0, 5.0]]
+    assert found.n_guessed == 2  # the second order is of another store, the last one nine days away; 5 stays 5
+    assert fill_prices(prices[[0, 2, 2]], days[:3], levels).n_guessed == 0
+    nowhere = plan_levels((), (), 28.0, has_days=False)
+    assert fill_prices(prices, None, [nowhere[0]._replace(groups=np.zeros(4, np.int64))]).n_guessed == 2
+    assert found.notes()[-1].startswith("guessed: 25.0 % of the prices")
+
+
 def test_prices_are_filled_as_a_loop_over_orders_would() -> None:
     rng = np.random.default_rng(3)
     prices = np.where(rng.random((300, 4)) < 0.3, rng.uniform(1, 2, (300, 4)), NAN)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -19,6 +21,7 @@ import stochpref as sp
 from stochpref.cli import app
 from stochpref.problems import Divisible
 from stochpref.report import page
+from tests.order_lines import make_orders
 from tests.small_fits import fit_posterior
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -106,6 +109,12 @@ def units_out_of_order() -> sp.Observations:
     return sp.Observations(menus.prices, menus.budgets, bundles, goods=menus.goods, problem=menus.problem)
 
 
+def guessed_prices() -> sp.Observations:
+    """An export of a year in which prices change by the week, and most weeks of a store saw two orders."""
+    lines = make_orders(200, budgets=(0.5, 0.99)).as_csv()
+    return sp.read_orders(pd.read_csv(io.StringIO(lines)))
+
+
 TRAPS = {
     "baskets without menus": Trap("every good on offer was bought, in every observation", baskets),
     "one menu": Trap("every customer faced the same menu", lambda: bought(prices=[1.2, 1.5, 1.0], budgets=1.7)),
@@ -122,6 +131,7 @@ TRAPS = {
     ),
     "observations left out": Trap("30 of 120 observations are degenerate, and left out", two_in_part),
     "visits without a purchase": Trap("nothing was bought in 24 of 120 observations", empty_visits),
+    "prices of other weeks": Trap("of the prices are of other markets or other weeks", guessed_prices),
     "customers who come again": Trap("120 purchases of 12 customers", lambda: bought(customers=np.arange(120) // 10)),
     "units out of order": Trap("the split into units is advised against", units_out_of_order),
 }

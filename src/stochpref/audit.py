@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from stochpref.errors import InvalidObservations, counted, listed, shown
 from stochpref.kinds import AT, DEGENERATE, KIND_NAMES, MONEY_TOLERANCE, QUANTITY_TOLERANCE
 from stochpref.problems.faults import is_bought
 from stochpref.result import Drawn
+from stochpref.rows import GUESSED
 
 if TYPE_CHECKING:
     from stochpref.observations import Observations
@@ -112,8 +114,9 @@ class Audit(Drawn):
                 share = 100 * count / self.n_observations
                 lines.append(f"  {name:<11}{count:>9,} {share:>6.1f} %   {KIND_MEANING[name]}")
         lines += [*([""] if self.kinds else []), *(f"  {label:<20}{value}" for label, value in self.facts())]
-        if self.notes:
-            lines += ["", *(f"  {shown(note)}" for note in self.notes)]
+        notes = [shown(note) for note in self.notes if not note.startswith(GUESSED)]  # which is a warning
+        if notes:
+            lines += ["", *(f"  {note}" for note in notes)]
         warnings = self.warnings()
         if warnings:
             lines += ["", *(f"  ! {warning}" for warning in warnings)]
@@ -188,6 +191,8 @@ class Audit(Drawn):
                 "    what is said of other prices rests on the form of the model. Collect purchases at other prices\n"
                 "    (stochpref design menus chooses some)"
             )
+        guesses = (note.removeprefix(GUESSED) for note in self.notes if note.startswith(GUESSED))
+        cautions += [fill(guess, 110, subsequent_indent="    ") for guess in guesses]
         if self.n_empty and self.is_all_spent:
             cautions.append(
                 f"nothing was bought in {self.n_empty:,} of {counted(self.n_observations, 'observation')}, and the\n"

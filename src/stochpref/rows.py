@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 Record = TypeVar("Record", bound="Rows")
 
 LEFT_OUT: Final = "left out: "  # how a note begins that says how many observations are missing of how many
+GUESSED: Final = "guessed: "  # and one that says how many prices are not those that the customer faced
 _BY_ROW: Final = (
     "prices",
     "budgets",

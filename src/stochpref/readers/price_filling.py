@@ -10,13 +10,19 @@ within a limit, then the nearest day in any store. A good with no price near eno
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.rows import GUESSED
+
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
+
+_MOVES: Final = 0.01  # of a price: what it varies by where it may have been another elsewhere
+_A_WEEK: Final = 7.0  # days after which a shelf may hold other prices
+_TOO_MANY: Final = 0.05  # of the prices: guesses that may tell what is liked instead of the customers
 
 
 class Level(NamedTuple):
@@ -41,11 +47,18 @@ class LevelCount(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """Prices (T, n), inf where none is near enough; how many were bought, so known; what each level has filled."""
+    """What is known of prices.
+
+    prices : (T, n) inf where none is near enough.
+    n_known : those of goods that the order took.
+    levels : what each has filled.
+    n_guessed : prices that move, from another market or more than a week away, or from nobody knows when.
+    """
 
     prices: Array
     n_known: int
     levels: tuple[LevelCount, ...]
+    n_guessed: int
 
     @property
     def n_left(self) -> int:
@@ -61,6 +74,13 @@ class Filled(NamedTuple):
             lines.append(f"prices: {_share(count, total)} from orders of {name}{far}")
         if self.n_left:
             lines.append(f"prices: {_share(self.n_left, total)} found nowhere near: the good counts as not on offer")
+        if self.n_guessed > _TOO_MANY * total:
+            lines.append(
+                f"{GUESSED}{_share(self.n_guessed, total)} of the prices are of other markets or other weeks, and they "
+                "move: a good that nobody took because it was dear then looks cheap and not wanted; add the prices of "
+                "what was not bought, or read orders of a time or of stores in which prices stay (fill_prices, "
+                "--fill-prices)"
+            )
         return lines
 
 
@@ -105,8 +125,9 @@ def fill_prices(prices: Array, days: NDArray[np.int64] | None, levels: Sequence[
     filled = prices.copy()
     when = np.zeros(len(prices), np.int64) if days is None else days - days.min()
     known = np.flatnonzero(~np.isnan(prices))
-    counts = []
-    for level in levels:
+    moves = _moves(prices)
+    counts, n_guessed = [], 0
+    for place, level in enumerate(levels):
         missing = np.flatnonzero(np.isnan(filled))
         if missing.size == 0:
             break
@@ -118,10 +139,20 @@ def fill_prices(prices: Array, days: NDArray[np.int64] | None, levels: Sequence[
         is_found = ~np.isnan(found)
         filled.flat[missing[is_found]] = found[is_found]
         if is_found.any():
-            far = float(np.median(distance.ravel()[cells[is_found]])) if days is not None else float("nan")
+            away = distance.ravel()[cells[is_found]]
+            far = float(np.median(away)) if days is not None else float("nan")
             counts.append(LevelCount(level.name, int(is_found.sum()), far))
+            is_near = place == 0 and (days is not None or len(levels) > 1)  # the same market, if any is told
+            n_guessed += int(np.sum(moves[goods[is_found]] & ((away > _A_WEEK) | (not is_near))))
     filled[np.isnan(filled)] = np.inf
-    return Filled(filled, known.size, tuple(counts))
+    return Filled(filled, known.size, tuple(counts), n_guessed)
+
+
+def _moves(prices: Array) -> NDArray[np.bool_]:
+    """Tell for each good whether what was paid for it varies."""
+    is_known = ~np.isnan(prices)
+    lowest = np.min(prices, axis=0, where=is_known, initial=np.inf)
+    return np.asarray(np.max(prices, axis=0, where=is_known, initial=0.0) > lowest * (1 + _MOVES))
 
 
 class _Blocks(NamedTuple):
