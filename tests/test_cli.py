@@ -258,7 +258,7 @@ def test_predict_calls_menus_as_the_file_does(good_file):
         (("simulate", "--out", "x.csv", "--observations", "0"), "equal to 1; received 0"),
         (("fit", "purchases.csv", "--model", "comon", "--out", "x"), "Did you mean 'common'?"),
         (("design", "menus", "--criterion", "prediktion"), "Did you mean 'prediction'?"),
-        (("fit", "one.csv", "--out", "x"), "add what else was on offer, with its price, bought or not"),
+        (("fit", "one.csv", "--out", "x"), "add what else was on offer, with its price and quantity 0"),
         (("predict", "fit", "no_budget.csv"), "pass a constant, columns={'budget': 2} (--column budget=2)\n"),
         (("check", "no_budget.csv", "--column", "quantity=1"), "(--column budget=2), or read with budget='spent'"),
         (("simulate", "--out", "x.csv", "--concentration", "-1"), "concentration"),

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref import cli
-from stochpref.cli.fitting import Drawing, OneLaw, Searching, Segmenting, _named
+from stochpref.cli.fit_options import Drawing, OneLaw, Searching, Segmenting, named_models
 from stochpref.posterior.checkpoints import read_checkpoint
 from tests.test_heterogeneous_utility import market
 
@@ -103,7 +103,7 @@ def test_refuses_options_of_the_other_model(folder: Path) -> None:
     assert "--odd belongs to --model common" in result.output
     result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--model", "common", "--draws", 3)
     assert result.exit_code == 2
-    assert "--draws belongs to --model heterogeneous or segmented; this fit is of model common" in result.output
+    assert "--draws belongs to --model heterogeneous or segmented or normal; this fit is of model common" in result.output
     result = run(*one_law, "--segments", 3)
     assert result.exit_code == 2
     assert "--segments belongs to --model segmented; this fit is of model heterogeneous" in result.output
@@ -127,8 +127,8 @@ def test_options_pick_the_models_that_take_them() -> None:
             "heterogeneous": (parts["drawing"], parts["one_law"]), "common": (parts["searching"],),
             "segmented": (parts["drawing"], parts["segmenting"]),
         }  # fmt: skip
-        assert sorted(_named("auto", options, is_alone=False)) == sorted(named)
-        alone = _named("auto", options, is_alone=True)
+        assert sorted(named_models("auto", options, is_alone=False)) == sorted(named)
+        alone = named_models("auto", options, is_alone=True)
         assert alone == (["heterogeneous"] if "heterogeneous" in named else named)
 
 

@@ -40,6 +40,7 @@ ORDER = [
     "clusters",
     "features",
     "feature_likelihood",
+    "maximising",
     "likelihood",
     "posterior",
     "segments",

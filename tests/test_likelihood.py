@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.likelihood import concentration_of
 from stochpref.mass.masses import exact_log_mass, sum_log_mass
+from stochpref.maximising import concentration_of
 
 
 def market(n_goods: int, kappa: float, n_observations: int, law: str, seed: int) -> tuple[sp.Observations, np.ndarray]:

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref.cli import app
-from stochpref.likelihood import learn_setting, maximise_likelihood
 from stochpref.mass.conditional import log_chance
+from stochpref.maximising import learn_setting, maximise_likelihood
 from stochpref.problems import Divisible, Open
 from stochpref.stores.memory import Memory
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.likelihood import maximise_large, maximise_likelihood
 from stochpref.mass.masses import observed_information, sum_log_mass, sum_with_information
+from stochpref.maximising import maximise_large, maximise_likelihood
 from stochpref.readers import folders
 from stochpref.stores import opening
 from stochpref.stores.anchored import Anchored

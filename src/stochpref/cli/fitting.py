@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from itertools import chain
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,133 +24,36 @@ from stochpref.cli.application import (
     wrote,
 )
 from stochpref.cli.asking import print_fit
+from stochpref.cli.fit_options import (
+    AUTO,
+    Drawing,
+    OneLaw,
+    Options,
+    Relating,
+    Searching,
+    Segmenting,
+    named_models,
+    settings_of,
+)
 from stochpref.cli.options import (
     AsInCheck,
     Reading,
-    Spreadsheet,
     expanding,
-    given,
     json_option,
     one_of,
-    option_of,
     seed_option,
 )
 from stochpref.errors import InvalidArgument, InvalidObservations, UnreadableData, counted, shown
 from stochpref.loading import load
-from stochpref.names import CENTRES, COVARIANCES, ENGINES, MODELS, SAMPLERS, SOLVERS, TIES
+from stochpref.names import MODELS, TIES
 
 if TYPE_CHECKING:
     from stochpref.models import CommonUtility, Selection
     from stochpref.models.fit import Fit
     from stochpref.observations import Observations
 
-_AUTO = "auto"  # the model that purchases held out speak for
-_ALONE = "heterogeneous"  # the model of what is fitted without choosing: a folder, or groups
 _CHECKPOINT = "checkpoint.npz"
 _SCORES = "scores.partial.json"  # of models tried so far, until one is fitted
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """Options of models of customers who differ, which draw from a posterior."""
-
-    chains: Annotated[int | None, typer.Option(help="Customers who differ: chains, 4 unless said.", min=1)] = None
-    draws: Annotated[
-        int | None, typer.Option(help="Customers who differ: draws a chain at least, 1000; of segments 250.", min=1)
-    ] = None
-    effective: Annotated[
-        int | None,
-        typer.Option(help="Customers who differ: effective draws to go on for, 400; of segments 200.", min=0),
-    ] = None
-    max_seconds: Annotated[float | None, typer.Option(help="Customers who differ: stop drawing after this time.")] = (
-        None
-    )
-    engine: Annotated[
-        str | None, one_of(ENGINES, "Customers who differ: cpu; jax for a GPU; dask for a process on each core.")
-    ] = None
-    require_converged: Annotated[
-        bool, typer.Option("--require-converged", help="Customers who differ: exit with code 3 unless it converged.")
-    ] = False
-
-    def settings(self) -> dict[str, Any]:
-        """Return what the model is made with, by its own names."""
-        own = {"chains": "n_chains", "draws": "n_draws", "effective": "n_effective"}
-        return {own.get(name, name): value for name, value in given(self).items() if name != "require_converged"}
-
-
-@dataclass(frozen=True)
-class OneLaw:
-    """Options of the heterogeneous model alone."""
-
-    sampler: Annotated[str | None, one_of(("auto", *SAMPLERS), "Heterogeneous: how to draw; auto picks.")] = None
-    concentration_bounds: Annotated[
-        tuple[float, float] | None,
-        typer.Option(help="Heterogeneous: interval of the concentration, 0 to 20 n unless said."),
-    ] = None
-
-    def settings(self) -> dict[str, Any]:
-        """Return what the model is made with."""
-        return given(self)
-
-
-@dataclass(frozen=True)
-class Segmenting:
-    """Options of the segmented model alone."""
-
-    segments: Annotated[
-        str | None, typer.Option(help="Segmented: how many segments; auto, unless said, picks by BIC.", metavar="K")
-    ] = None
-    max_segments: Annotated[int | None, typer.Option(help="Segmented: that auto tries at most, 6.", min=1)] = None
-
-    def settings(self) -> dict[str, Any]:
-        """Return what the model is made with, by its own names."""
-        found = given(self)
-        if "segments" in found:
-            text = found.pop("segments")
-            found["n_segments"] = int(text) if text.isascii() and text.isdecimal() else text
-        return found
-
-
-@dataclass(frozen=True)
-class Searching:
-    """Options of the common model."""
-
-    odd: Annotated[Path | None, typer.Option(help="Common: write the odd observations and why they are odd, .csv.")] = (
-        None
-    )
-    spreadsheet: Spreadsheet = False
-    margin: Annotated[
-        str | None, typer.Option(help="Common: how far inside its region a purchase must be: a number or `theorem`.")
-    ] = None
-    solver: Annotated[str | None, one_of(SOLVERS, "Common: certified, or the paper's annealing.")] = None
-    centre: Annotated[str | None, one_of(CENTRES, "Common: which of the best utilities.")] = None
-    require_optimal: Annotated[
-        bool, typer.Option("--require-optimal", help="Common: exit with code 3 unless the optimum is proven.")
-    ] = False
-
-    def settings(self) -> dict[str, Any]:
-        """Return what the model is made with."""
-        found = {name: value for name, value in given(self).items() if name in ("margin", "solver", "centre")}
-        with suppress(KeyError, ValueError):  # a word goes to the model as it is
-            found["margin"] = float(found["margin"])
-        return found
-
-
-@dataclass(frozen=True)
-class Relating:
-    """Options of the normal model alone."""
-
-    covariance: Annotated[
-        str | None, one_of(COVARIANCES, "Normal: which goods are liked together: through factors, none, or any.")
-    ] = None
-    factors: Annotated[int | None, typer.Option(help="Normal: how many factors, 1 unless said.", min=1)] = None
-
-    def settings(self) -> dict[str, Any]:
-        """Return what the model is made with, by its own names."""
-        return {"n_factors" if name == "factors" else name: value for name, value in given(self).items()}
-
-
-Options: TypeAlias = Drawing | OneLaw | Segmenting | Relating | Searching
 
 
 @app.command()
@@ -171,7 +72,7 @@ def fit(
     model: Annotated[
         str,
         one_of(
-            (_AUTO, *MODELS),
+            (AUTO, *MODELS),
             "What is fitted; auto: the one of those that suit whose chances of purchases held out are best.",
         ),
     ] = "auto",
@@ -218,14 +119,14 @@ def fit(
         "common": (searching,),
     }  # fmt: skip
     is_alone = by is not None or _is_stored(files)
-    named = _named(model, options, is_alone=is_alone)
+    named = named_models(model, options, is_alone=is_alone)
     odd = searching.odd
     if searching.spreadsheet and odd is None:
         raise InvalidArgument("--spreadsheet is about the file that --odd names; name one")
     if odd is not None:
         ready_file(odd, "--odd", suffixes=(".csv",), sources=files)
     is_strict = drawing.require_converged or searching.require_optimal
-    settings = {name: _settings(options[name]) | {"degenerate": degenerate} for name in named}
+    settings = {name: settings_of(options[name]) | {"degenerate": degenerate} for name in named}
     if by is not None:
         if single_precision or odd is not None:
             raise InvalidArgument(f"{'--odd' if odd else '--single-precision'} is for a single fit; leave out --by")
@@ -248,38 +149,6 @@ def fit(
     code = _conclude(fitted, is_strict)
     if code:
         sys.exit(code)
-
-
-def _settings(records: tuple[Options, ...]) -> dict[str, Any]:
-    """Return what options make a model with."""
-    return {name: value for record in records for name, value in record.settings().items()}
-
-
-def _named(model: str, options: dict[str, tuple[Options, ...]], *, is_alone: bool) -> list[str]:
-    """Return the models to fit: that of a name, those whose options were given, one where there is no choosing."""
-    if model != _AUTO:
-        _check_owners(model, options)
-        return [model]
-    used = [record for record in dict.fromkeys(chain(*options.values())) if given(record)]
-    named = [name for name, records in options.items() if all(record in records for record in used)]
-    if not named:
-        told = [f"{option_of(next(iter(given(record))))} ({' or '.join(_owners(record, options))})" for record in used]
-        raise InvalidArgument(f"options must be of one model; received {' and '.join(told)}; leave one of them out")
-    return [_ALONE if _ALONE in named else named[0]] if is_alone else named
-
-
-def _owners(record: Options, options: dict[str, tuple[Options, ...]]) -> list[str]:
-    return [name for name, records in options.items() if record in records]
-
-
-def _check_owners(model: str, options: dict[str, tuple[Options, ...]]) -> None:
-    """Refuse options of models other than that of the fit."""
-    for record in dict.fromkeys(record for records in options.values() for record in records):
-        owners = _owners(record, options)
-        for name in given(record) if model not in owners else ():
-            raise InvalidArgument(
-                f"{option_of(name)} belongs to --model {' or '.join(owners)}; this fit is of model {model}"
-            )
 
 
 def _read(

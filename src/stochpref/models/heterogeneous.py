@@ -19,9 +19,9 @@ from stochpref.audit import refuse_baskets
 from stochpref.checks import check_choice, check_rng
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.laws import VonMisesFisher
-from stochpref.likelihood import learn_setting
 from stochpref.loading import load
 from stochpref.market import N_CROWDS, LawMarket, customers_for, make_crowds
+from stochpref.maximising import learn_setting
 from stochpref.models.account import Account
 from stochpref.models.candidate import Candidate
 from stochpref.models.drawn import check_draws, draw_posterior, fingerprint_of, lifted

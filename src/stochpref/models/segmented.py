@@ -21,8 +21,8 @@ from stochpref.bessel import mean_resultant_length
 from stochpref.checks import is_count
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.laws import MixtureLaw, VonMisesFisher
-from stochpref.likelihood import learn_setting
 from stochpref.market import N_CROWDS, SegmentMarket, customers_for, make_crowds
+from stochpref.maximising import learn_setting
 from stochpref.models.account import Account
 from stochpref.models.candidate import Candidate
 from stochpref.models.drawn import Drawn, draw_posterior

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.likelihood import maximise_likelihood
+from stochpref.maximising import maximise_likelihood
 from stochpref.posterior.bounds import into_shell
 from stochpref.posterior.prior import Prior
 

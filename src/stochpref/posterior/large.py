@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from stochpref.likelihood import maximise_large
+from stochpref.maximising import maximise_large
 from stochpref.posterior.gaussian import TOLERANCE, reference_near
 from stochpref.posterior.target import Target
 from stochpref.stores.anchored import Anchored
