@@ -136,7 +136,7 @@ def named_models(model: str, options: dict[str, tuple[Options, ...]], *, is_alon
     used = [record for record in dict.fromkeys(chain(*options.values())) if given(record)]
     named = [name for name, records in options.items() if all(record in records for record in used)]
     if not named:
-        told = [f"{option_of(next(iter(given(record))))} ({' or '.join(_owners(record, options))})" for record in used]
+        told = [f"{option_of(next(iter(given(record))))} ({_one_of(_owners(record, options))})" for record in used]
         raise InvalidArgument(f"options must be of one model; received {' and '.join(told)}; leave one of them out")
     return [_ALONE if _ALONE in named else named[0]] if is_alone else named
 
@@ -145,11 +145,15 @@ def _owners(record: Options, options: dict[str, tuple[Options, ...]]) -> list[st
     return [name for name, records in options.items() if record in records]
 
 
+def _one_of(models: list[str]) -> str:
+    return " or ".join([*([", ".join(models[:-1])] if models[1:] else []), models[-1]])
+
+
 def _check_owners(model: str, options: dict[str, tuple[Options, ...]]) -> None:
     """Refuse options of models other than that of the fit."""
     for record in dict.fromkeys(record for records in options.values() for record in records):
         owners = _owners(record, options)
         for name in given(record) if model not in owners else ():
             raise InvalidArgument(
-                f"{option_of(name)} belongs to --model {' or '.join(owners)}; this fit is of model {model}"
+                f"{option_of(name)} belongs to --model {_one_of(owners)}; this fit is of model {model}"
             )
