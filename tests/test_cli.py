@@ -433,7 +433,8 @@ def test_help_and_version_in_a_process_of_their_own():
 
 
 COMMANDS = [
-    "demo", "check", "simulate", "split", "fit", "summary", "predict", "report", "compare", "design menus",
+    "demo", "check", "simulate", "split", "fit", "summary", "predict", "price", "assortment",
+    "forecast", "fund", "report", "compare", "design menus",
     "design check", "reproduce table1", "reproduce figure1", "reproduce figure2", "reproduce figure3",
     "reproduce figure4", "reproduce guarantees", "reproduce register",
 ]  # fmt: skip
