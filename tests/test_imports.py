@@ -53,6 +53,7 @@ ORDER = [
     "plots",
     "satiation",
     "normal",
+    "programmes",
     "models",
     "comparison",
     "groups",

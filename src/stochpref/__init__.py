@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from stochpref.paper.signs import sign_menus as sign_menus
     from stochpref.probability import log_mass as log_mass
     from stochpref.problems.divisible import choose as choose
+    from stochpref.programmes.decisions import Decisions as Decisions
+    from stochpref.programmes.linear import LinearProgramme as LinearProgramme
     from stochpref.readers import StoredObservations as StoredObservations
     from stochpref.readers import read_menus as read_menus
     from stochpref.readers import read_observations as read_observations
@@ -77,6 +79,7 @@ _HOME = {
     "CommonUtility": "models",
     "Comparison": "comparison",
     "CorruptedUtilityLaw": "laws",
+    "Decisions": "programmes.decisions",
     "Demand": "demand",
     "DesignEffort": "design",
     "Effort": "consensus.solving",
@@ -86,6 +89,7 @@ _HOME = {
     "HeterogeneousUtility": "models",
     "InvalidArgument": "errors",
     "InvalidObservations": "errors",
+    "LinearProgramme": "programmes.linear",
     "MaximumLikelihood": "likelihood",
     "MenuCheck": "design",
     "MenuDesign": "design",
