@@ -157,7 +157,7 @@ def _check_faults(problem: Problem, menus: sp.Menus, bundles: np.ndarray) -> Non
 
 def _check_regions(problem: Problem, seen: sp.Observations, utilities: np.ndarray) -> None:
     if problem.name not in EXPLAINED:
-        for refused in (lambda: problem.explained(seen), lambda: sp.CommonUtility().fit(seen)):
+        for refused in (lambda: problem.regions(seen), lambda: sp.CommonUtility().fit(seen)):
             with pytest.raises(sp.InvalidArgument, match=f"cannot handle problem '{problem.name}'"):
                 refused()
         return

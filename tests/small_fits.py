@@ -63,6 +63,30 @@ def common(n: int, size: int = 60) -> sp.CommonUtility:
     return sp.CommonUtility(random_state=0).fit(purchases(n, size, is_common=True))
 
 
+def satiated_purchases(
+    size: int, *, seed: int = 0, goods: tuple[str, ...] = ("tea", "milk", "bread", "rum"), outside: str | None = "rest"
+) -> sp.Observations:
+    """Return purchases of several goods in part, the first wanted most, and customers' names."""
+    rng, n, problem = np.random.default_rng(seed), len(goods), sp.problems.Satiated(outside)
+    place = problem.outside_place(goods)
+    k, n_inside = n + (outside == "rest"), n + (outside == "rest") - (place is not None)
+    location = np.append(np.linspace(-0.6, -1.8, n), np.zeros(k - n))
+    law = sp.LognormalLaw(location, 0.7, np.linspace(1.0, 2.0, n_inside), place)
+    menus = sp.Menus(rng.uniform(0.5, 2, (size, n)), rng.uniform(4, 15, size), goods=goods, problem=problem)
+    data = sp.simulate(law, menus, size, rng=rng)
+    customers = [f"{goods[t % n]} {t}" for t in range(size)]
+    return sp.Observations(data.prices, data.budgets, data.bundles, goods=goods, customers=customers, problem=problem)
+
+
+@cache
+def of_fading_goods(outside: str | None = "rest") -> sp.SatiatedUtility:
+    """A fit to goods that satiate."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # so few draws have not converged
+        model = sp.SatiatedUtility(n_draws=10, n_effective=0, random_state=0)
+        return model.fit(satiated_purchases(80, outside=outside))
+
+
 @cache
 def in_units() -> sp.HeterogeneousUtility:
     """A fit to goods of which two have several units, each worth less than the one before."""

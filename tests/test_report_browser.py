@@ -16,7 +16,17 @@ from selenium.webdriver.support.ui import WebDriverWait
 import stochpref as sp
 from stochpref.demand import typical_menu
 from stochpref.report import whatif, words
-from tests.small_fits import HOSTILE, common, hostile, in_units, of_whole_goods, posterior, rendered, segmented
+from tests.small_fits import (
+    HOSTILE,
+    common,
+    hostile,
+    in_units,
+    of_fading_goods,
+    of_whole_goods,
+    posterior,
+    rendered,
+    segmented,
+)
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no chromium and chromedriver are installed")
@@ -45,6 +55,7 @@ def pages(tmp_path_factory):
     models = {"posterior": posterior(5), "common": common(5), "many": posterior(16), "hostile": hostile(False)}
     models |= {"units": in_units(), "whole": of_whole_goods(), "mixed": of_whole_goods(2)}
     models["segmented"] = segmented(4)
+    models |= {"fading": of_fading_goods(), "fading, no rest": of_fading_goods(None)}
     for name, model in models.items():
         (home / f"{name}.html").write_text(rendered(model), encoding="utf-8")
     groups = {"north": posterior(5), HOSTILE[0]: common(5), "west": "nobody bought anything"}
@@ -126,11 +137,14 @@ def menus_to_try(menu):
     ]
 
 
-@pytest.mark.parametrize("name", ["posterior", "many", "units", "whole", "mixed", "segmented"])
+@pytest.mark.parametrize(
+    "name", ["posterior", "many", "units", "whole", "mixed", "segmented", "fading", "fading, no rest"]
+)
 def test_the_page_equals_the_library_on_the_same_draws(visit, name):
     model = {
         "posterior": lambda: posterior(5), "many": lambda: posterior(16), "units": in_units, "whole": of_whole_goods,
         "mixed": lambda: of_whole_goods(2), "segmented": lambda: segmented(4),
+        "fading": of_fading_goods, "fading, no rest": lambda: of_fading_goods(None),
     }[name]()  # fmt: skip
     n = len(model.goods_)
     n_customers, n_draws = whatif.sizes(len(model.coordinates_))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stochpref.groups import GroupFits as GroupFits
     from stochpref.groups import fit_groups as fit_groups
     from stochpref.laws import CorruptedUtilityLaw as CorruptedUtilityLaw
+    from stochpref.laws import LognormalLaw as LognormalLaw
     from stochpref.laws import MenuLaw as MenuLaw
     from stochpref.laws import MixtureLaw as MixtureLaw
     from stochpref.laws import NormalLaw as NormalLaw
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from stochpref.models import CommonUtility as CommonUtility
     from stochpref.models import HeterogeneousUtility as HeterogeneousUtility
     from stochpref.models import NormalUtility as NormalUtility
+    from stochpref.models import SatiatedUtility as SatiatedUtility
     from stochpref.models import SegmentedUtility as SegmentedUtility
     from stochpref.models import Selection as Selection
     from stochpref.models import fit_best as fit_best
@@ -90,6 +92,7 @@ _HOME = {
     "InvalidArgument": "errors",
     "InvalidObservations": "errors",
     "LinearProgramme": "programmes.linear",
+    "LognormalLaw": "laws",
     "MaximumLikelihood": "likelihood",
     "MenuCheck": "design",
     "MenuDesign": "design",
@@ -105,6 +108,7 @@ _HOME = {
     "Observations": "observations",
     "PaperMarket": "paper.reproduce.markets",
     "Regions": "regions",
+    "SatiatedUtility": "models",
     "SegmentedUtility": "models",
     "Selection": "models",
     "SignEstimate": "paper.signs",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.observations import Observations
-from stochpref.regions import Regions, usable_rows
+from stochpref.regions import usable_rows
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -22,7 +22,7 @@ def clusters_of(observations: Observations) -> Indices | None:
     """Return the customer of each observation that is not degenerate, from 0; None where all differ or are unknown."""
     if observations.customers is None:
         return None
-    rows = usable_rows(Regions.of(observations), "drop")
+    rows = usable_rows(observations.problem.explained(observations), "drop")
     labels = np.asarray(observations.customers, dtype=object).astype(str)[rows]
     names, codes = np.unique(labels, return_inverse=True)
     return None if len(names) == len(labels) else codes.astype(np.intp)

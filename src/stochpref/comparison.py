@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from stochpref.errors import InvalidArgument, shown
 from stochpref.models.fit import Fit
 from stochpref.models.shared import check_observations
+from stochpref.names import PROBLEMS
 from stochpref.observations import Observations
 from stochpref.result import Drawn
 from stochpref.verdicts import Verdicts
@@ -83,12 +84,14 @@ class Comparison(Drawn):
     differences : of the first fit and each other one, where both score the same observations.
     n_held_out : observations held out; 0 for none.
     warnings : what makes scores of these fits hard to compare.
+    scores_are : what they are logarithms of, "probabilities" of bundles or "densities".
     """
 
     fits: tuple[FitScores, ...]
     differences: tuple[Difference, ...]
     n_held_out: int
     warnings: tuple[str, ...] = ()
+    scores_are: str = "probabilities"
 
     picture: ClassVar[str] = "result_plots:comparison"
 
@@ -113,7 +116,8 @@ class Comparison(Drawn):
         width = max(5, *map(len, names)) + 2
         models = max(13, *(len(fit.model) for fit in self.fits)) + 2
         heading = f"{'fit':<{width}}{'model':<{models}}{'T':>8}{'explained':>11}{'leave-one-out':>20}"
-        lines = ["Log score: mean log-probability of a bundle ± standard error; the higher the better", "", heading]
+        what = {"probabilities": "log-probability", "densities": "log-density"}[self.scores_are]
+        lines = [f"Log score: mean {what} of a bundle ± standard error; the higher the better", "", heading]
         if self.n_held_out:
             lines[-1] += f"{f'{self.n_held_out:,} held out':>20}{'explained':>11}"
         for name, fit in zip(names, self.fits, strict=True):
@@ -163,7 +167,7 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
     if len(fits) < 2:
         raise InvalidArgument(f"fits must be two or more, by name; received {len(fits)}")
     if held_out is not None:
-        check_observations(held_out)
+        check_observations(held_out, PROBLEMS)
     for name, model in fits.items():
         if not callable(getattr(model, "log_likelihood", None)):
             raise InvalidArgument(f"fits[{name!r}] must have a method log_likelihood(observations); received {model!r}")
@@ -171,6 +175,13 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
             raise InvalidArgument(
                 f"fits[{name!r}] is no fit of stochpref: it can be compared only on held_out; pass some"
             )
+    kinds = {name: model.scores_are for name, model in fits.items() if isinstance(model, Fit)}
+    if len(set(kinds.values())) > 1:
+        told = ", ".join(f"{name!r} scores {kind}" for name, kind in kinds.items())
+        raise InvalidArgument(
+            f"fits must score the same thing, for densities and probabilities cannot be compared; {told}; compare fits "
+            "of goods that satiate among themselves"
+        )
     left_out = {name: _left_out(model) for name, model in fits.items()}
     each = {name: _pointwise(name, model, left_out[name].scores, held_out) for name, model in fits.items()}
     scores = tuple(_scores(name, model, each[name], held_out) for name, model in fits.items())
@@ -190,7 +201,11 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
         if one.is_rough
     )
     return Comparison(
-        scores, tuple(differences), 0 if held_out is None else len(held_out), (*rough, *_warnings(fits, held_out))
+        scores,
+        tuple(differences),
+        0 if held_out is None else len(held_out),
+        (*rough, *_warnings(fits, held_out)),
+        next(iter(kinds.values()), "probabilities"),
     )
 
 

@@ -247,7 +247,7 @@ def _check(model: Fit, observations: Observations, jobs: int | None) -> None:
     """Refuse what cannot be fitted group by group."""
     if not isinstance(model, Fit):
         raise InvalidArgument(f"model must be one of stochpref's; received {type(model).__name__}")
-    check_observations(observations)
+    check_observations(observations, model.problems)
     if jobs is not None and not is_count(jobs, 1):
         raise InvalidArgument(f"jobs must be None or a whole number from 1; received {jobs!r}")
     if is_cluster(model.engine):

@@ -25,6 +25,7 @@ PROBLEMS: Final = {
 READINGS: Final = ("value", "unit")  # of a choice of one good: worth for money, or worth
 LAWS: Final = {
     "corrupted": "laws.corrupted:CorruptedUtilityLaw",
+    "lognormal": "laws.lognormal:LognormalLaw",
     "mixture": "laws.mixture:MixtureLaw",
     "normal": "laws.normal:NormalLaw",
     "von_mises_fisher": "laws.von_mises_fisher:VonMisesFisher",
@@ -34,6 +35,7 @@ MODELS: Final = {
     "segmented": "models.segmented:SegmentedUtility",
     "normal": "models.normal:NormalUtility",
     "common": "models.common:CommonUtility",
+    "satiated": "models.satiated:SatiatedUtility",
 }
 TIES: Final = ("refuse", "drop")  # what to do with observations that only exact ties explain
 ENGINES: Final = ("cpu", "jax", "dask")
@@ -47,6 +49,9 @@ SAMPLERS: Final[dict[str, str | None]] = {
 }
 SOLVERS: Final[dict[str, str | None]] = {"certified": None, "annealing": "paper.annealing:anneal"}
 COVARIANCES: Final = ("factor", "diagonal", "full")  # of a normal law of tastes
+PROFILES: Final = ("log", "power")  # how worth fades with quantity
+FADING_LAWS: Final = ("lognormal", "gumbel")  # of what first units are worth, where goods satiate
+OUTSIDE_SCALES: Final = ("own", "common")  # of the worth of the outside good, beside others
 CENTRES: Final = ("bayes", "chebyshev", "vertex")  # which of the utilities that explain most
 CRITERIA: Final = ("d", "a", "prediction")  # what designs are best for
 

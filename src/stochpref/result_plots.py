@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stochpref.likelihood import MaximumLikelihood
     from stochpref.models.selection import Selection
     from stochpref.posterior.summary import HeterogeneousSummary
+    from stochpref.satiation.likelihood import SatiatedLikelihood
     from stochpref.segments.summary import SegmentedSummary
 
 _MOST = 40  # rows a picture can hold
@@ -77,6 +78,14 @@ def maximum_likelihood(found: MaximumLikelihood, ax: Axes | None) -> Axes:
     names = [found.goods[i] for i in order]
     return plots.intervals(
         names, mean, mean - reach, mean + reach, _axis(ax, len(names)), xlabel="mean direction, 90 % intervals"
+    )
+
+
+def satiated_likelihood(found: SatiatedLikelihood, ax: Axes | None) -> Axes:
+    """Draw the most likely parameters, logarithms all of them, with 90 % intervals by their standard errors."""
+    values, reach, names = found.estimates[:_MOST], _NORMAL_90 * found.standard_errors[:_MOST], found.names[:_MOST]
+    return plots.intervals(
+        names, values, values - reach, values + reach, _axis(ax, len(names)), xlabel="estimate, 90 % intervals"
     )
 
 

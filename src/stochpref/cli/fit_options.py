@@ -14,7 +14,16 @@ import typer
 
 from stochpref.cli.options import Spreadsheet, given, one_of, option_of
 from stochpref.errors import InvalidArgument
-from stochpref.names import CENTRES, COVARIANCES, ENGINES, SAMPLERS, SOLVERS
+from stochpref.names import (
+    CENTRES,
+    COVARIANCES,
+    ENGINES,
+    FADING_LAWS,
+    OUTSIDE_SCALES,
+    PROFILES,
+    SAMPLERS,
+    SOLVERS,
+)
 
 AUTO: Final = "auto"  # the model that purchases held out speak for
 _ALONE: Final = "heterogeneous"  # the model of what is fitted without choosing: a folder, or groups
@@ -120,7 +129,24 @@ class Relating:
         return {"n_factors" if name == "factors" else name: value for name, value in given(self).items()}
 
 
-Options: TypeAlias = Drawing | OneLaw | Segmenting | Relating | Searching
+@dataclass(frozen=True)
+class Fading:
+    """Options of the satiated model alone."""
+
+    profile: Annotated[
+        str | None, one_of(PROFILES, "Satiated: worth fades as the logarithm of quantities, or a power, learned.")
+    ] = None
+    worth_law: Annotated[str | None, one_of(FADING_LAWS, "Satiated: of worths; gumbel is MDCEV.")] = None
+    outside_scale: Annotated[
+        str | None, one_of(OUTSIDE_SCALES, "Satiated: whether the outside good's worth spreads as others' does.")
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the model is made with."""
+        return given(self)
+
+
+Options: TypeAlias = Drawing | OneLaw | Segmenting | Relating | Fading | Searching
 
 
 def settings_of(records: tuple[Options, ...]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from stochpref.cli.asking import print_fit
 from stochpref.cli.fit_options import (
     AUTO,
     Drawing,
+    Fading,
     OneLaw,
     Options,
     Relating,
@@ -80,6 +81,7 @@ def fit(
     one_law: OneLaw,
     segmenting: Segmenting,
     relating: Relating,
+    fading: Fading,
     searching: Searching,
     degenerate: Annotated[str, one_of(TIES, "Observations with exact ties.")] = "refuse",
     seed: Annotated[int, seed_option("fit")] = 0,
@@ -103,6 +105,7 @@ def fit(
     Segmented: several such groups of customers: how many, how large, and what each wants.
     Normal: goods liked together, and goods worth much to few.
     Common: the utility that explains most purchases, a proof, and who is odd.
+    Satiated: of goods that satiate (--problem satiated), what each is worth, and how soon customers have enough.
 
     \b
     Examples:
@@ -113,10 +116,11 @@ def fit(
       stochpref fit purchases.csv --model segmented --segments 3 --out fit/
       stochpref fit purchases.csv --model common --out fit/ --odd odd.csv
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
+      stochpref fit trips.csv --problem satiated --outside rest --out fit/
     """  # noqa: D301
     options: dict[str, tuple[Options, ...]] = {
         "heterogeneous": (drawing, one_law), "segmented": (drawing, segmenting), "normal": (drawing, relating),
-        "common": (searching,),
+        "common": (searching,), "satiated": (drawing, fading),
     }  # fmt: skip
     is_alone = by is not None or _is_stored(files)
     named = named_models(model, options, is_alone=is_alone)

@@ -26,6 +26,7 @@ from stochpref.names import BUDGETS, LAYOUTS, MODELS, PROBLEMS
 
 if TYPE_CHECKING:
     from stochpref.observations import Menus, Observations
+    from stochpref.problems import Problem
     from stochpref.readers import Scan, StoredObservations
 
 
@@ -79,11 +80,21 @@ _Problem: TypeAlias = Annotated[
     str | None,
     one_of(
         PROBLEMS,
-        "What customers solve: goods in part and a budget, whole goods and a budget, one good of several, or money to "
-        "keep. Unless stated whole goods for a .pb file, goods in part for others.",
+        "What customers solve: goods in part and a budget, whole goods and a budget, one good of several, money to "
+        "keep, or goods that satiate. Unless stated whole goods for a .pb file, goods in part for others.",
     ),
 ]
-_Cap: TypeAlias = Annotated[float, typer.Option(help="Largest quantity of a good, unless a column says so.")]
+_Cap: TypeAlias = Annotated[
+    float | None,
+    typer.Option(help="Largest quantity of a good, unless a column says so; 1, or none for goods that satiate."),
+]
+_Outside: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Where goods satiate: the good that everybody buys, or rest for what is left of the budget.",
+        metavar="NAME",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,7 @@ class MenuReading:
 
     layout: _Layout = "auto"
     column: _Column = None
-    cap: _Cap = 1.0
+    cap: _Cap = None
     sheet: _Sheet = None
 
     def menus(self, file: Path, goods: tuple[str, ...], *, needs_budget: bool = True) -> Menus:
@@ -114,7 +125,7 @@ class Reading:
     budget: Annotated[
         str, one_of(BUDGETS, "Read the budget; set it to the money spent; or do so where rounding parts the two.")
     ] = "stated"
-    cap: _Cap = 1.0
+    cap: _Cap = None
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that break a rule, and count them.")] = (
         False
     )
@@ -128,6 +139,7 @@ class Reading:
     fill_within: Annotated[float, typer.Option(help="Of orders: days that such a price may be away.")] = 28.0
     sheet: _Sheet = None
     problem: _Problem = None
+    outside: _Outside = None
     units: Annotated[
         list[str] | None,
         typer.Option(help="Split goods into units, each with a worth of its own: 3, or coffee=3; may be repeated."),
@@ -157,7 +169,7 @@ class Reading:
             fill_prices=self.fill_prices,
             fill_within=self.fill_within,
             sheet=self.sheet,
-            problem=self.problem,
+            problem=self._solved(),
             units=_units(self.units),
             features=self.feature or (),
             choice=self.choice,
@@ -181,10 +193,23 @@ class Reading:
                 f"--problem must be divisible for a folder, which is read in blocks; received {self.problem}; join its "
                 "files into one"
             )
-        for name in ("units", "feature", "choice", "nonempty"):
+        for name in ("outside", "units", "feature", "choice", "nonempty"):
             if getattr(self, name):
                 raise InvalidArgument(f"{option_of(name)} is for files; {folder} is a folder; give one file")
         return StoredObservations(folder, skip_bad=self.skip_bad, single_precision=single_precision, **self._rules())
+
+    def _solved(self) -> str | Problem | None:
+        """Return what customers solve, with its outside good."""
+        if self.outside is None:
+            return self.problem
+        if self.problem != "satiated":
+            raise InvalidArgument(
+                f"--outside is of --problem satiated; received --outside {self.outside} with "
+                f"{'no problem' if self.problem is None else f'--problem {self.problem}'}; state --problem satiated"
+            )
+        from stochpref.problems import Satiated  # noqa: PLC0415
+
+        return Satiated(self.outside)
 
     def _rules(self) -> dict[str, Any]:
         return {"columns": _columns(self.column), "budget": self.budget, "caps": self.cap}

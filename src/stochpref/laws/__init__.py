@@ -22,6 +22,7 @@ from stochpref.names import LAWS
 
 if TYPE_CHECKING:
     from stochpref.laws.corrupted import CorruptedUtilityLaw as CorruptedUtilityLaw
+    from stochpref.laws.lognormal import LognormalLaw as LognormalLaw
     from stochpref.laws.mixture import MixtureLaw as MixtureLaw
     from stochpref.laws.normal import NormalLaw as NormalLaw
     from stochpref.laws.von_mises_fisher import VonMisesFisher as VonMisesFisher

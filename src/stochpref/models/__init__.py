@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stochpref.models.heterogeneous import HeterogeneousUtility as HeterogeneousUtility
     from stochpref.models.loading import load_fit as load_fit
     from stochpref.models.normal import NormalUtility as NormalUtility
+    from stochpref.models.satiated import SatiatedUtility as SatiatedUtility
     from stochpref.models.segmented import SegmentedUtility as SegmentedUtility
     from stochpref.models.selecting import fit_best as fit_best
     from stochpref.models.selection import Selection as Selection

@@ -36,7 +36,7 @@ from stochpref.models.storage import SavedFit, save_model
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS
 from stochpref.predictive_check import PredictiveCheck, check_purchases
-from stochpref.problems import Problem
+from stochpref.problems import FITTED, Problem
 from stochpref.readers.by_name import as_menus
 from stochpref.rows import LEFT_OUT, places_of
 from stochpref.scores import consistency
@@ -70,6 +70,7 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
     caveat : what is left to say of a fit that no warning has said; "" for nothing.
     remedy : what to try where customers differ and the fit does not buy as they did.
     scores_are : what `log_likelihood` is the logarithm of; only scores of one kind can be compared.
+    problems : those that it fits, by name.
     problem_ : what customers solve, with what was learned of it.
     ranking_ : the models beside one another among which `fit_best` chose this one; None where it was asked for.
     check_ : what `check` found, None until it was asked for; `fit` sets both to None.
@@ -80,6 +81,7 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
     caveat: str = ""
     remedy: str = "customers may be of several kinds, which one law does not hold: fit segments (SegmentedUtility)"
     scores_are: ClassVar[str] = "probabilities"
+    problems: ClassVar[tuple[str, ...]] = FITTED
     status_: str = "enough"
     engine: Any = "cpu"
 
@@ -328,7 +330,7 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
     def _own(self, observations: Observations) -> Observations:
         """Return observations over the goods of the fit, as its problem has them."""
         check_is_fitted(self)
-        check_observations(observations)
+        check_observations(observations, self.problems)
         if not self.problem_.admits(observations.problem):
             raise InvalidArgument(
                 f"observations must be of the problem of the fit, {self.problem_!r}; received "

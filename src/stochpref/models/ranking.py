@@ -10,7 +10,9 @@ import numpy as np
 
 from stochpref.archives.text import without_nan
 from stochpref.errors import shown
+from stochpref.loading import load
 from stochpref.models.values import Values
+from stochpref.names import MODELS
 
 
 class ScoreRow(NamedTuple):
@@ -52,12 +54,17 @@ class Ranking(NamedTuple):
     n_held_out: int
     by_customer: bool
 
+    @property
+    def _scored(self) -> str:
+        kinds = {load(MODELS[row.model]).scores_are for row in self.scores if row.mean is not None}
+        return "log-density" if kinds == {"densities"} else "log-probability"
+
     def __str__(self) -> str:
         if not self.n_held_out:
             return self.reason
         whose = ", customers whole" if self.by_customer else ""
         lines = [
-            f"Models by the mean log-probability of {self.n_held_out:,} purchases held out{whose}; "
+            f"Models by the mean {self._scored} of {self.n_held_out:,} purchases held out{whose}; "
             f"each learned from {self.n_learned:,}",
             "",
             f"  {'model':<26}{'numbers':>8}{'score':>20}{'behind the highest':>22}",

@@ -33,7 +33,7 @@ from stochpref.models.ranking import Ranking, ScoreRow
 from stochpref.models.selection import Selection
 from stochpref.models.settings import as_setting
 from stochpref.models.shared import check_observations, generator
-from stochpref.names import MODELS
+from stochpref.names import MODELS, PROBLEMS
 from stochpref.observations import Observations
 from stochpref.regions import usable_rows
 from stochpref.stores.packing import data_hash
@@ -114,7 +114,7 @@ def rank_models(
     report: Callable[[str], None] = lambda _: None,
 ) -> tuple[Way, Ranking]:
     """Return which way of fitting to believe, and why; parameters as in `fit_best`."""
-    check_observations(observations)
+    check_observations(observations, PROBLEMS)
     if not (isinstance(held_out, int | float) and 0.0 < held_out < 1.0):
         raise InvalidArgument(f"held_out must be a share between 0 and 1, such as 0.2; received {held_out!r}")
     refuse_baskets(observations)
@@ -152,7 +152,7 @@ def _ways(data: Observations, models: Models, seed: int, degenerate: str) -> lis
         estimator = load(MODELS[model])(degenerate=degenerate) if isinstance(model, str) else model
         if not isinstance(estimator, Fit):
             raise InvalidArgument(f"models[{label!r}] must be an estimator of stochpref; received {model!r}")
-        for candidate in estimator.candidates(data):
+        for candidate in estimator.candidates(data) if data.problem.name in estimator.problems else ():
             own = clone(estimator).set_params(random_state=seed, **candidate.settings)
             ways.append(Way(f"{label}, {candidate.about}" if candidate.about else label, own, candidate))
     if not ways:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -15,14 +15,14 @@ from stochpref.observations import Observations
 from stochpref.problems import FITTED, check_handled
 
 
-def check_observations(observations: object) -> None:
-    """Refuse anything but Observations that the models can handle, and say how to make them."""
+def check_observations(observations: object, problems: Collection[str] = FITTED) -> None:
+    """Refuse anything but Observations that a model, or any of several, can handle, and say how to make them."""
     if not isinstance(observations, Observations):
         raise InvalidArgument(
             f"observations must be Observations; received {type(observations).__name__}; "
             "build them with Observations(prices, budgets, bundles) or read_observations(path)"
         )
-    check_handled(observations, "this model", problems=FITTED, nonempty=True)
+    check_handled(observations, "this model", problems=problems, nonempty=True)
 
 
 def generator(random_state: int | np.random.Generator | None) -> tuple[np.random.Generator, int | None]:

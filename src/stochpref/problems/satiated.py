@@ -52,6 +52,46 @@ class Bought(NamedTuple):
     outside: int | None
 
 
+class Told:
+    """What fits ask of bundles whose likelihood is a density: all of them can be used.
+
+    Several goods in part leave no room for utilities around a point, so that regions have no inside.
+    """
+
+    has_masses: ClassVar[bool] = False
+    degenerate_because: ClassVar[str] = "none of goods that satiate is"
+    degenerate_unless: ClassVar[str] = ""
+
+    def __init__(self, observations: Observations) -> None:
+        self._observations = observations
+
+    @property
+    def n_goods(self) -> int:
+        """Number of coordinates of utilities."""
+        return len(self._observations.problem.coordinates(self._observations.goods))
+
+    @property
+    def is_degenerate(self) -> NDArray[np.bool_]:
+        """Which bundles nothing explains: none."""
+        return np.zeros(len(self._observations), np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._observations)
+
+    def __getitem__(self, rows: Any) -> Told:
+        return Told(self._observations[rows])
+
+    def contains(self, u: ArrayLike, *, strict: bool = False) -> NDArray[np.bool_]:  # noqa: ARG002
+        """Tell of which bundles a customer would buy them."""
+        return self._observations.problem.holds(self._observations, np.asarray(u, np.float64))
+
+    def interior_points(self, *, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        """Refuse: there are none."""
+        raise InvalidArgument(
+            "utilities that explain bundles of goods that satiate have no inside; fit SatiatedUtility"
+        )
+
+
 class Satiated(Problem):
     """Goods that satiate, one budget, all of which is spent.
 
@@ -63,8 +103,13 @@ class Satiated(Problem):
     name: ClassVar[str] = "satiated"
     about: ClassVar[str] = "goods worth less and less the more one has, budgets known and all of them spent"
     default_cap: ClassVar[float] = np.inf
+    has_masses: ClassVar[bool] = False
     tells_by_amount: ClassVar[bool] = True
     made_for: ClassVar[str] = "fit SatiatedUtility (--model satiated)"
+    unpriced: ClassVar[str] = (
+        "best prices are worked out where money is a good of its own; demand at prices of your choice tells here what "
+        "each brings in"
+    )
 
     def __init__(self, outside: str | None = None, power: float | None = None) -> None:
         if not (outside is None or isinstance(outside, str)):
@@ -202,6 +247,10 @@ class Satiated(Problem):
         elif place is not None:
             side[:, place] = AT
         return Bought(side, prices, bundles, place)
+
+    def explained(self, observations: Observations) -> Told:
+        """Return that every bundle can be used."""
+        return Told(observations)
 
     def holds(self, observations: Observations, utility: Array) -> NDArray[np.bool_]:
         """Tell of which observations (T,) a customer would buy the bundle, to a part in a million."""

@@ -22,6 +22,7 @@ from stochpref.observations import Menus
 from stochpref.problems import FITTED, Problem, check_handled
 from stochpref.readers.cells import to_numbers
 from stochpref.readers.tables import arrow_of, table_of_frame
+from stochpref.rows import changed
 
 Array = NDArray[np.float64]
 
@@ -46,7 +47,7 @@ def as_menus(
     if isinstance(menus, Menus):
         if budgets is not None:
             raise InvalidArgument("budgets must be left out when menus hold them; received both")
-        check_handled(menus, "this fit", problems=FITTED)
+        check_handled(menus, "this fit", problems=(*FITTED, problem.name))
         return _solved(menus, problem), (len(menus),)
     if (budgets is None) == problem.needs_budget:
         rule = "prediction needs menus, or prices and budgets" if budgets is None else "budgets must be left out"
@@ -82,6 +83,8 @@ def _solved(menus: Menus, problem: Problem) -> Menus:
             f"menus must have budgets, for the fit is of problem {problem.name!r}; received menus without; give "
             "Menus(prices, budgets)"
         )
+    if menus.problem is None and problem.default_cap != 1.0 and np.all(menus.caps == 1.0):  # what they have unless told
+        menus = changed(menus, caps=np.full_like(menus.caps, problem.default_cap))
     return menus.under(problem)
 
 

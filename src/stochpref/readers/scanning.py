@@ -31,7 +31,7 @@ def read_observations(
     layout: str = "auto",
     columns: Columns | None = None,
     budget: str = "stated",
-    caps: ArrayLike = 1.0,
+    caps: ArrayLike | None = None,
     skip_bad: bool = False,
     by: str | Iterable[str] | None = None,
     choice: str | None = None,
@@ -60,7 +60,8 @@ def read_observations(
         about: ``{"observation": ["id", "task"]}``, or ``"id,task"``.
     budget : "stated" in the data; "spent": what the bundle cost, for whole items that leave small change; or "rounded":
         stated, but spent where the two differ by 1 % at most, for rounded figures.
-    caps : largest quantities: a number or one per good; a column of caps goes before it.
+    caps : largest quantities: a number or one per good; a column of caps goes before it. None: 1, or none for goods
+        that satiate.
     skip_bad : leave out observations that break a rule, and log how many, instead of refusing the source.
     by : what groups observations, for `fit_groups`: a column, or several, of your names or ours; "file" for the file.
     choice : where one good of each menu was chosen, in place of quantities: in wide data the column that names the
@@ -111,7 +112,7 @@ def read_orders(
     *,
     columns: Columns | None = None,
     budget: str = "stated",
-    caps: ArrayLike = 1.0,
+    caps: ArrayLike | None = None,
     skip_bad: bool = False,
     by: str | Iterable[str] | None = None,
     fill_prices: str | Iterable[str] | None = None,
@@ -167,7 +168,7 @@ def scan(
     layout: str = "auto",
     columns: Columns | None = None,
     budget: str = "stated",
-    caps: ArrayLike = 1.0,
+    caps: ArrayLike | None = None,
     by: str | Iterable[str] | None = None,
     choice: str | None = None,
     fill_prices: str | Iterable[str] | None = None,
@@ -223,7 +224,7 @@ def read_menus(
     *,
     layout: str = "auto",
     columns: Columns | None = None,
-    caps: ArrayLike = 1.0,
+    caps: ArrayLike | None = None,
     goods: Iterable[str] | None = None,
     sheet: str | None = None,
     needs_budget: bool = True,
@@ -242,7 +243,12 @@ def read_menus(
     InvalidArgument : the source offers a good that is not among those wanted.
     """
     wishes = Wishes(
-        check_columns(columns), "stated", caps, has_quantities=False, sheet=sheet, needs_budget=needs_budget
+        check_columns(columns),
+        "stated",
+        1.0 if caps is None else caps,
+        has_quantities=False,
+        sheet=sheet,
+        needs_budget=needs_budget,
     )
     draft = draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes)
     bad = _find_bad(draft)

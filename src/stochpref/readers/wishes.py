@@ -60,7 +60,7 @@ class Wishes:
 def make_wishes(
     columns: Columns | None,
     budget: str,
-    caps: ArrayLike,
+    caps: ArrayLike | None,
     fill_prices: str | Iterable[str] | None = None,
     fill_within: float = 28.0,
     sheet: str | None = None,
@@ -102,7 +102,7 @@ def make_wishes(
     return Wishes(
         check_columns(columns),
         check_choice(budget, "budget", BUDGETS),
-        caps,
+        caps if caps is not None else 1.0 if solved is None else solved.default_cap,
         fill_prices=None if keys is None else tuple(str(key).strip() for key in keys),
         fill_within=float(fill_within),
         sheet=sheet,

@@ -35,10 +35,27 @@
     return utilities;
   }
 
+  // Of goods that satiate: worths exp(location + scale × error), and below them worth × satiation of those that fade.
+  function makeLognormal() {
+    const location = unpack(market.locations), scale = unpack(market.scales), fade = unpack(market.fades);
+    const error = unpack(market.errors), inside = unpack(market.inside), k = size - inside.length;
+    const utilities = new Float64Array(nDraws * nCustomers * size);
+    for (let s = 0, out = 0; s < nDraws; s++) {
+      for (let m = 0; m < nCustomers; m++, out += size) {
+        for (let i = 0; i < k; i++) {
+          utilities[out + i] = Math.exp(location[s * k + i] + scale[s * k + i] * error[m * k + i]);
+        }
+        inside.forEach((i, j) => { utilities[out + k + j] = utilities[out + i] * fade[s * inside.length + j]; });
+      }
+    }
+    return utilities;
+  }
+
   // (draws × customers, size): u = cos θ μ + sin θ v, v the tangent turned by the smallest rotation from centre to μ, the
   // direction of the segment in which a customer's place lies; as a rule there is but one.
   function makeUtilities() {
     if (market.normals) return makeNormal();
+    if (market.errors) return makeLognormal();
     const centre = unpack(market.centre), mu = unpack(market.directions);
     const tangent = unpack(market.tangents), angle = unpack(market.angles);
     const nSegments = mu.length / (nDraws * size);
@@ -82,7 +99,9 @@
 
   // Each of these buys for the customer whose utilities start at `first`: it lists the goods in `bought`, their quantities
   // in `bundle`, and returns how many, or -1 for a customer whom the problem is not about.
-  const rules = { divisible: buyInPart, open: buyWorthTheirPrice, one: buyTheBest, whole: buyWhole };
+  const rules = {
+    divisible: buyInPart, open: buyWorthTheirPrice, one: buyTheBest, whole: buyWhole, satiated: buyUntilEnough,
+  };
   const buy = rules[market.problem];
 
   function buyWorthTheirPrice(utilities, first, offered, prices) {
@@ -91,6 +110,39 @@
     if (!(money > 0)) return -1;
     for (const i of offered) {
       if (utilities[first + i] > (prices[i] / market.settings.scale) * money) { bundle[i] = caps[i]; bought[many++] = i; }
+    }
+    return many;
+  }
+
+  // As stochpref.problems.satiated_choice: spending rises in 1/λ in straight pieces between where goods enter, 1/w, and
+  // where they reach their caps. With μ = λ^(-1/e) a good's quantity is γ (w μ - 1), that of the outside good w μ.
+  const fading = market.inside ? Array.from(unpack(market.inside)) : [];
+  const isOutside = Array.from({ length: n }, (_, i) => fading.length > 0 && !fading.includes(i));
+  const bend = 1 - ((market.settings || {}).power || 0), rise = new Float64Array(n), fades = new Float64Array(n);
+
+  function buyUntilEnough(utilities, first, offered, prices, budget) {
+    const k = size - fading.length, events = [], power = (x) => (bend === 1 ? x : x ** (1 / bend));
+    let least = k > n && !fading.includes(n) ? power(utilities[first + n]) : 0;  // slope of the outside good alone
+    let slope = 0, fixed = 0, level = Infinity, rising = 0, many = 0;
+    for (const i of offered) {
+      rise[i] = power(utilities[first + i] / prices[i]);
+      if (isOutside[i]) { least = prices[i] * rise[i]; continue; }
+      fades[i] = utilities[first + k + fading.indexOf(i)] / utilities[first + i];
+      events.push([1 / rise[i], i, 1]);
+      if (caps[i] < Infinity) events.push([(1 + caps[i] / fades[i]) / rise[i], i, -1]);
+    }
+    events.sort((a, b) => a[0] - b[0]);
+    slope = least;
+    for (const [at, i, sign] of events) {
+      if (slope > 0 && slope * at + fixed >= budget) break;
+      rising += sign;
+      slope = rising ? slope + sign * prices[i] * fades[i] * rise[i] : least;
+      fixed -= sign * prices[i] * fades[i] - (sign < 0 ? prices[i] * caps[i] : 0);
+    }
+    if (slope > 0) level = (budget - fixed) / slope;
+    for (const i of offered) {
+      const amount = isOutside[i] ? rise[i] * level : Math.min(fades[i] * (rise[i] * level - 1), caps[i]);
+      if (amount * prices[i] > 1e-12 * budget) { bundle[i] = amount; bought[many++] = i; }
     }
     return many;
   }

@@ -135,7 +135,7 @@ def of_tastes(reading: Reading, centre: Array, draws: Array) -> Picture | None:
     """Return the circle or sphere of tastes; None with more than three goods."""
     data, dots = reading.observations, draws[:: max(len(draws) // _DOTS, 1)]
     names = data.problem.coordinates(data.goods)
-    if len(names) not in (2, 3):
+    if len(names) not in (2, 3) or not data.problem.has_masses:
         return None
     regions = Regions.of(data)
     regions = regions[usable_rows(regions, "drop")]

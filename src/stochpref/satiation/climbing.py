@@ -21,6 +21,10 @@ from stochpref.satiation.parameters import Moves, Parameters
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# Of the prior, by kind of parameter, all of them logarithms or, of features, coefficients of standardised ones.
+SPREADS: Final = {
+    "location": 5.0, "scale": 1.5, "satiation": 3.0, "location_features": 3.0, "satiation_features": 3.0, "bend": 1.0,
+}  # fmt: skip
 _DIFFERENCE: Final = 1e-4
 _FLAT: Final = 1e-9  # of the largest curvature
 _MOST_STEPS: Final = 500
@@ -32,6 +36,14 @@ class Prior(NamedTuple):
 
     centre: Array
     precision: Array
+
+    @classmethod
+    def weak(cls, parameters: Parameters, start: Array) -> Prior:
+        """Return the prior about a start, so wide that only goods hardly ever bought feel it."""
+        spread = np.ones(len(parameters.names))
+        for block, places in parameters.blocks.items():
+            spread[places] = SPREADS[block]
+        return cls(parameters.named(start), spread**-2.0)
 
 
 class Target(NamedTuple):

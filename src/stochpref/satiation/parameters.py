@@ -10,6 +10,7 @@ given.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
@@ -28,6 +29,12 @@ SATIATION: Final = "log satiation of "
 SCALE: Final = "log scale"
 OUTSIDE_SCALE: Final = "log scale of the outside good"
 BEND: Final = "log bend"
+
+# What posteriors keep, and which block of parameters it is.
+_KEPT: Final = {
+    "location": "location", "log_scale": "scale", "log_satiation": "satiation",
+    "location_features": "location_features", "satiation_features": "satiation_features",
+}  # fmt: skip
 
 
 class Moves(NamedTuple):
@@ -83,7 +90,7 @@ class Parameters:
         one = cls(goods, outside, error, *features, np.empty(0), np.empty((0, 0)))
         size = len(one.names)
         base, columns = np.zeros(size), list[Array]()
-        places = one._blocks
+        places = one.blocks
 
         def free(*where: int) -> None:
             column = np.zeros(size)
@@ -134,7 +141,8 @@ class Parameters:
         return self.matrix.shape[1]
 
     @property
-    def _blocks(self) -> dict[str, slice]:
+    def blocks(self) -> dict[str, slice]:
+        """Where parameters of a kind are among all."""
         k, n_inside = len(self.goods), len(self.inside)
         sizes = {
             "location": k, "scale": 1 + (self.outside is not None), "satiation": n_inside,
@@ -150,23 +158,60 @@ class Parameters:
 
     def part(self, name: str, theta: Array) -> Array:
         """Return a block of named parameters: location, scale, satiation, …."""
-        return np.asarray(self.named(theta)[..., self._blocks[name]])
+        return np.asarray(self.named(theta)[..., self.blocks[name]])
 
     def worth(self, theta: Array, moves: Moves) -> Worth:
         """Return how worths of rows are spread and fade."""
-        phi, places = self.named(theta), self._blocks
+        return self.worth_of(self.named(theta), moves)
+
+    def worth_of(self, phi: Array, moves: Moves) -> Worth:
+        """Return the same of all parameters (P,)."""
+        places = self.blocks
         location = phi[places["location"]] + moves.location @ phi[places["location_features"]]
         logs = np.zeros(len(self.goods))
         logs[self.inside] = phi[places["satiation"]]
         satiation = logs + moves.log_satiation @ phi[places["satiation_features"]]
-        return Worth(location, np.exp(self._log_scales(phi)), satiation, float(np.exp(phi[-1])), self.error)
+        return Worth(location, np.exp(self.log_scales(phi)), satiation, float(np.exp(phi[-1])), self.error)
 
-    def _log_scales(self, phi: Array) -> Array:
-        own = phi[self._blocks["scale"]]
-        scales = np.full(len(self.goods), own[0])
+    def log_scales(self, phi: Array) -> Array:
+        """Return the log-scale of each good (…, k) of all parameters (…, P)."""
+        own = phi[..., self.blocks["scale"]]
+        scales = np.repeat(own[..., :1], len(self.goods), axis=-1)
         if self.outside is not None:
-            scales[self.outside] = own[1]
+            scales[..., self.outside] = own[..., 1]
         return scales
+
+    def drawn(self, theta: Array) -> dict[str, Array]:
+        """Return what free parameters (…, p) make, by name, as a posterior keeps it: without what is constant."""
+        phi = self.named(theta)
+        found = {name: phi[..., self.blocks[block]] for name, block in _KEPT.items()}
+        found["location"] = found["location"][..., self.free_places]
+        return {name: values for name, values in found.items() if values.shape[-1]}
+
+    def named_of(self, drawn: Mapping[str, Array]) -> Array:
+        """Return all parameters (…, P) of what `drawn` returned."""
+        shape = drawn["location"].shape[:-1]
+        phi = np.broadcast_to(self.base, (*shape, len(self.base))).copy()
+        phi[..., self.blocks["location"].start + np.array(self.free_places)] = drawn["location"]
+        for name, block in _KEPT.items():
+            if name != "location" and name in drawn:
+                phi[..., self.blocks[block]] = drawn[name]
+        return phi
+
+    @property
+    def free_places(self) -> list[int]:
+        """The places of the goods whose worth is told: all but the outside good, whose location is 0."""
+        return list(range(len(self.goods))) if self.outside is None else self.inside
+
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Return what the components of what `drawn` returns are of."""
+        found = {
+            "location": tuple(self.goods[i] for i in self.free_places),
+            "log_scale": ("goods", "the outside good")[: 1 + (self.outside is not None)],
+            "log_satiation": tuple(self.goods[i] for i in self.inside),
+            "location_features": self.location_features, "satiation_features": self.satiation_features,
+        }  # fmt: skip
+        return {name: labels for name, labels in found.items() if labels}
 
     def pulled(self, slopes: Densities, moves: Moves) -> Array:
         """Return slopes (T, p) in θ."""
@@ -186,7 +231,7 @@ class Parameters:
     def start(self, bought: Bought) -> Array:
         """Return free parameters to begin with: shares of buyers as observed, satiation where half of them stop."""
         k = len(self.goods)
-        phi, places = np.zeros(len(self.names)), self._blocks
+        phi, places = np.zeros(len(self.names)), self.blocks
         offered, is_bought = bought.side != ABSENT, (bought.side != BELOW) & (bought.side != ABSENT)
         typical = _typical_quantities(bought.bundles, is_bought)
         share = (is_bought.sum(axis=0) + 0.5) / (offered.sum(axis=0) + 1.0)

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 QUARTER_TURN = 0.5 * np.pi
 _TARGET_ACCEPTANCE = 0.8
 _JITTER = 0.2  # a fixed angle could be a period of some direction
-_MAX_ROTATIONS = 32
+MAX_ROTATIONS = 32
 _DIVERGENCE = 1000.0  # error in the energy, as in Stan
 # Dual averaging, Hoffman and Gelman (2014), section 3.2.1: γ, t₀ and the power of the average.
 _GAIN, _DELAY, _POWER = 0.05, 10.0, 0.75
@@ -153,7 +153,7 @@ class Hamiltonian:
         rng = keyed_generator(self.seed, chain, iteration)
         start = Point(state.h[chain], float(state.log_posterior[chain]), state.gradient[chain])
         p = rng.standard_normal(len(start.h))
-        n_steps = int(np.clip(np.round(QUARTER_TURN / step), 1, _MAX_ROTATIONS))
+        n_steps = int(np.clip(np.round(QUARTER_TURN / step), 1, MAX_ROTATIONS))
         jittered = step * rng.uniform(1 - _JITTER, 1 + _JITTER)
         trajectory = follow(self.target, self.reference, start, p, jittered, n_steps)
         point = trajectory.point if np.log(rng.random()) < trajectory.log_ratio else start
@@ -169,12 +169,17 @@ class Hamiltonian:
 
 
 def _adapt(state: State, acceptance: Array, iteration: int) -> State:
-    """Return the state with the step moved towards the target acceptance, never beyond a quarter turn."""
+    """Return the state with the step moved towards the target acceptance."""
+    log_step, average, shortfall = adapted_steps(state.shortfall, state.log_step_average, acceptance, iteration)
+    return state._replace(log_step=log_step, log_step_average=average, shortfall=shortfall)
+
+
+def adapted_steps(shortfall: Array, average: Array, acceptance: Array, iteration: int) -> tuple[Array, Array, Array]:
+    """Return log-steps moved towards the target acceptance, up to a quarter turn, their average, and the shortfall."""
     t = iteration + 1
-    shortfall = state.shortfall + (_TARGET_ACCEPTANCE - acceptance - state.shortfall) / (t + _DELAY)
+    shortfall = shortfall + (_TARGET_ACCEPTANCE - acceptance - shortfall) / (t + _DELAY)
     longest = np.log(QUARTER_TURN)
     # Shrunk towards a quarter turn, the best angle where it is accepted at all.
     log_step = np.clip(longest - np.sqrt(t) / _GAIN * shortfall, longest - np.log(200.0), longest)
     weight = t**-_POWER
-    average = weight * log_step + (1 - weight) * state.log_step_average
-    return state._replace(log_step=log_step, log_step_average=average, shortfall=shortfall)
+    return log_step, weight * log_step + (1 - weight) * average, shortfall
