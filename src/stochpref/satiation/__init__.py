@@ -5,4 +5,5 @@
 `quadrature` integrates over the shadow price of money, `density` makes of it log-densities of bundles, with slopes in
 `parameters`, `climbing` finds where it is highest, `likelihood` says how sure that is and `fitting` how to draw around
 it; `predictive` scores bundles, `market` is who customers are, `answers` what they buy, and `summary` the words.
+`directions` has the laws of the linear problems, for comparison.
 """
