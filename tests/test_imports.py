@@ -48,6 +48,7 @@ ORDER = [
     "scores",
     "market",
     "demand",
+    "effects",
     "predictive_check",
     "decisions",
     "plots",

@@ -99,9 +99,7 @@ def test_categories_are_features_on_request(tmp_path: Path) -> None:
         sp.read_observations(written(tmp_path, VOTES.replace(";target", ";aim")), features=["target"])
     table = tmp_path / "table.csv"
     table.write_text("observation,good,price,quantity,budget\n1,tea,2,1,5\n1,rum,2,0,5\n")
-    with pytest.raises(
-        sp.InvalidArgument, match=r"features are read of projects, from \.pb files; received 'category'"
-    ):
+    with pytest.raises(sp.UnreadableData, match="no column 'category' for the feature"):
         sp.read_observations(table, features=["category"])
 
 

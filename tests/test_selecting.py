@@ -204,3 +204,16 @@ def test_degenerate_rows_are_named_by_their_own_numbers() -> None:
     found = best_of(tied, degenerate="drop", models=("common", "heterogeneous"))
     assert found.ranking.n_learned + found.ranking.n_held_out == 59
     assert found.best.n_dropped_ == 1
+
+
+def test_features_are_tried_where_there_are_any() -> None:
+    from tests.test_features import bought as moved  # noqa: PLC0415
+
+    data = moved(150, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        way, ranking = selecting.rank_models(data, models=["heterogeneous"], random_state=0)
+    assert (way.name, way.estimator.features) == ("heterogeneous, features", ("tax", "income"))  # type: ignore[attr-defined]
+    assert {row.name: row.n_free for row in ranking.scores} == {"heterogeneous": 4, "heterogeneous, features": 9}
+    few = sp.HeterogeneousUtility.candidates(data[:30])
+    assert [bool(one.unsuited) for one in few] == [False, True]

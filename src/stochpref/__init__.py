@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stochpref.design import check_menus as check_menus
     from stochpref.design import learn_sequentially as learn_sequentially
     from stochpref.design import optimal_menus as optimal_menus
+    from stochpref.effects import Effects as Effects
     from stochpref.errors import InvalidArgument as InvalidArgument
     from stochpref.errors import InvalidObservations as InvalidObservations
     from stochpref.errors import NotConverged as NotConverged
@@ -84,6 +85,7 @@ _HOME = {
     "Decisions": "programmes.decisions",
     "Demand": "demand",
     "DesignEffort": "design",
+    "Effects": "effects",
     "Effort": "consensus.solving",
     "Elasticities": "demand",
     "FeatureLikelihood": "feature_likelihood",

@@ -176,12 +176,14 @@ def demand_by_draw(market: Market, menus: Menus) -> tuple[Array, Array]:
     columns = places_of(problem.coordinates(menus.goods), market.goods)
     totals, by_crowd = np.zeros((market.n_draws, k, n)), np.zeros((market.n_crowds, k, n))
     counted = np.zeros((market.n_draws, k, 1))
+    parts = [(rows, own, menus if len(rows) == k else menus[rows]) for rows, own in market.facing(menus).parts]
     for c in range(market.n_crowds):
         sums, counts = np.zeros_like(totals), np.zeros_like(counted)
 
         def draws(start: int, stop: int, c: int = c, sums: Array = sums, counts: Array = counts) -> None:
             for s in range(start, stop):
-                sums[s], counts[s, :, 0] = problem.total(market.utilities(s, c)[:, columns], menus)
+                for rows, own, faced in parts:
+                    sums[s, rows], counts[s, rows, 0] = problem.total(own.utilities(s, c)[:, columns], faced)
 
         for_blocks(draws, market.n_draws, 4)
         _check_counts(counts)
@@ -284,6 +286,7 @@ def repriced(menus: Menus, prices: Array) -> Menus:
     return Menus(
         prices.reshape(-1, n), None if np.isinf(menus.budgets).all() else np.tile(menus.budgets, k), goods=menus.goods,
         caps=np.tile(menus.caps, (k, 1)), problem=menus.problem,
+        features={name: np.tile(values, (k, 1)[: values.ndim]) for name, values in menus.features.items()},
     )  # fmt: skip
 
 
@@ -303,7 +306,16 @@ def typical_menu(observations: Observations) -> Menus:
     problem = observations.problem
     caps = problem.typical_caps(observations.caps)
     budgets = [rounded(np.median(observations.budgets))] if problem.needs_budget else None
-    return Menus(prices[None], budgets, goods=observations.goods, caps=caps, problem=problem)
+    features = {name: _typical(values, offered)[None] for name, values in observations.features.items()}
+    return Menus(prices[None], budgets, goods=observations.goods, caps=caps, problem=problem, features=features)
+
+
+def _typical(values: Array, offered: NDArray[np.bool_]) -> Any:
+    """Return the median of a feature of observations, or those by good of what was on offer; 0 of what never was."""
+    if values.ndim == 1:
+        return np.asarray(rounded(np.median(values)))
+    each = (values[offered[:, i], i] for i in range(values.shape[1]))
+    return np.array([rounded(np.median(own)) if own.size else 0.0 for own in each])
 
 
 def rounded(value: Any) -> float:

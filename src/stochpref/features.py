@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 
 from stochpref.checks import nearest
 from stochpref.errors import InvalidArgument, shown
-from stochpref.observations import Menus, Observations
+from stochpref.observations import BY_GOOD, Menus, Observations
 from stochpref.problems import Problem
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 PRICE: Final = "price"
-BY_GOOD: Final = ":good"
 _COLLINEAR: Final = 1e-8  # of a column's length: what is left of it after others, below which it says nothing new
 
 

@@ -10,6 +10,7 @@ intervals; scrambled Sobol points keep it small, and independent crowds measure 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -18,8 +19,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from stochpref.errors import InvalidArgument
+from stochpref.features import FeatureDesign
 from stochpref.laws import MixtureLaw, VonMisesFisher
 from stochpref.laws.angles import angles_at
+from stochpref.laws.von_mises_fisher import sample_each
+from stochpref.observations import Menus
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -59,6 +64,48 @@ class Market(Protocol):
     def page_arrays(self) -> dict[str, Array]:
         """Return what the script of a report makes the utilities of all draws and customers from."""
 
+    def facing(self, menus: Menus) -> Faced:
+        """Return the same customers as they are at menus, which may move what they want."""
+
+
+class Faced(Protocol):
+    """Customers at menus.
+
+    parts : markets of customers, each with the places of the menus at which they are so.
+    """
+
+    @property
+    def parts(self) -> Sequence[tuple[Indices, Market]]: ...  # noqa: D102
+
+    def sample(self, draw: int, rows: Indices, *, rng: np.random.Generator) -> Array:
+        """Return the utilities (rows, n) of new customers under one draw, one at each of some menus."""
+
+
+class Alike(NamedTuple):
+    """Customers who are the same at all of so many menus."""
+
+    market: Market
+    n_menus: int
+
+    @property
+    def parts(self) -> Sequence[tuple[Indices, Market]]:
+        """One market for all menus."""
+        return [(np.arange(self.n_menus), self.market)]
+
+    def sample(self, draw: int, rows: Indices, *, rng: np.random.Generator) -> Array:
+        """Return utilities of new customers."""
+        return self.market.sample(draw, len(rows), rng=rng)
+
+
+class Steady:
+    """A market of customers who want the same whatever they face."""
+
+    __slots__ = ()
+
+    def facing(self: Market, menus: Menus) -> Faced:
+        """Return these customers, at all menus alike."""
+        return Alike(self, len(menus))
+
 
 class Crowd(NamedTuple):
     """The customers that all posterior draws share.
@@ -81,7 +128,7 @@ class Crowd(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LawMarket:
+class LawMarket(Steady):
     """Customers who differ: a von Mises–Fisher law for each posterior draw, and one crowd for all of them.
 
     mean_direction, concentration : (draws, n) and (draws,).
@@ -122,7 +169,92 @@ class LawMarket:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentMarket:
+class MovingMarket:
+    """Customers who differ, by a law that moves with features: who they are is known once it is known what they face.
+
+    design : how h moves. theta : (draws, p) coefficients, of each posterior draw.
+    crowd : all customers; the crowds, of one size, follow one another in it.
+    is_seen : (n,) coordinates of which the fit knows how alike customers are; None for all.
+    """
+
+    goods: tuple[str, ...]
+    design: FeatureDesign
+    theta: Array
+    crowd: Crowd
+    n_crowds: int
+    is_seen: NDArray[np.bool_] | None = None
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws."""
+        return len(self.theta)
+
+    @property
+    def n_customers(self) -> int:
+        """Number of customers in all crowds."""
+        return len(self.crowd.quantile)
+
+    def facing(self, menus: Menus) -> MovedFaced:
+        """Return the customers at menus."""
+        return MovedFaced(self, menus)
+
+    def utilities(self, draw: int, crowd: int | None = None) -> Array:  # noqa: ARG002
+        """Refuse: there are no customers without what they face."""
+        raise _unmoved()
+
+    def sample(self, draw: int, size: int, *, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        """Refuse: there are no customers without what they face."""
+        raise _unmoved()
+
+    def page_arrays(self) -> dict[str, Array]:
+        """Refuse: there are no customers without what they face."""
+        raise _unmoved()
+
+
+def _unmoved() -> InvalidArgument:
+    return InvalidArgument(
+        "this question takes customers who want the same whatever they face; received a fit whose laws move with "
+        "features; demand, elasticities and effects answer for it, or fit without features"
+    )
+
+
+class MovedFaced:
+    """The customers of laws that move, at menus; parameters as `MovingMarket` and its `facing` say."""
+
+    def __init__(self, market: MovingMarket, menus: Menus) -> None:
+        self._market, self._designs = market, market.design.designs(menus)
+
+    @property
+    def parts(self) -> Sequence[tuple[Indices, Market]]:
+        """A market for each law."""
+        own, whose = self._market, self._designs.whose
+        laws = self._laws(own.theta)
+        kappa = np.linalg.norm(laws, axis=2)
+        directions = laws / np.maximum(kappa, 1e-300)[:, :, None]
+        return [
+            (np.flatnonzero(whose == u), LawMarket(own.goods, directions[:, u], kappa[:, u], own.crowd, own.n_crowds))
+            for u in range(laws.shape[1])
+        ]
+
+    def sample(self, draw: int, rows: Indices, *, rng: np.random.Generator) -> Array:
+        """Return utilities of new customers."""
+        return sample_each(self._laws(self._market.theta[draw])[self._designs.whose[rows]], rng=rng)
+
+    def _laws(self, theta: Array) -> Array:
+        """Return the different laws (…, U, n).
+
+        With coordinates more, h grows so that means over spreads stay what they are in the others, as κ grows large:
+        utilities are about √κ μ, with spreads of 1, before their length is set to 1.
+        """
+        laws, is_seen = self._designs.laws(theta), self._market.is_seen
+        if is_seen is None:
+            return laws
+        whole, seen = (np.linalg.norm(part, axis=-1, keepdims=True) for part in (laws, laws[..., is_seen]))
+        return np.asarray(laws * (whole / np.maximum(seen, 1e-300)))
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentMarket(Steady):
     """Customers of several segments: a mixture of von Mises–Fisher laws for each posterior draw, one crowd for all.
 
     weight, mean_direction, concentration : (draws, K), (draws, K, n) and (draws, K).
@@ -195,7 +327,7 @@ class SegmentMarket:
 
 
 @dataclass(frozen=True, slots=True)
-class OneCustomer:
+class OneCustomer(Steady):
     """A single customer, whose utility (n,) is known: everybody is alike."""
 
     goods: tuple[str, ...]

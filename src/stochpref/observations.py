@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +35,8 @@ from stochpref.rows import (
 )
 
 Array = NDArray[np.float64]
+
+BY_GOOD: Final = ":good"  # behind the name of a feature: with a coefficient for each good
 
 
 def _as_floats(values: ArrayLike, argument: str) -> Array:

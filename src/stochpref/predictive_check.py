@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.errors import counted, shown
-from stochpref.laws.menus import draw_customers
-from stochpref.market import Market
+from stochpref.laws.menus import draw_customers_at
+from stochpref.market import Faced, Market
 from stochpref.observations import Observations
 from stochpref.result import Result
 from stochpref.rows import places_of
 from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 _MOST_ROWS: Final = 10_000
 _MOST_CELLS: Final = 3e7  # quantities bought in all replicates together
@@ -251,18 +252,18 @@ def check_purchases(market: Market, observations: Observations, *, rng: np.rando
     count = int(np.clip(_MOST_CELLS / data.prices.size, _FEWEST, _MOST_REPLICATES))
     picked = np.linspace(0, market.n_draws - 1, min(count, market.n_draws)).astype(int)
     columns = places_of(data.problem.coordinates(data.goods), market.goods)
-    replicates = []
+    replicates, faced = [], market.facing(data.menus)
     for s in picked:
-        draw_fn = partial(_sample, market, int(s), columns, rng)
-        utilities = draw_customers(draw_fn, data.menus, nonempty=data.nonempty)
+        draw_fn = partial(_sample, faced, int(s), columns, rng)
+        utilities = draw_customers_at(draw_fn, data.menus, nonempty=data.nonempty)
         skips = data.problem.skips_units(utilities, data)
         bundles = data.problem.choose(utilities, data)
         replicates.append(_statistics(data, bundles, None if skips is None else float(skips.mean())))
     return _compare(data, _statistics(data, data.bundles), replicates)
 
 
-def _sample(market: Market, draw: int, columns: NDArray[np.int64], rng: np.random.Generator, size: int) -> Array:
-    return market.sample(draw, size, rng=rng)[:, columns]
+def _sample(faced: Faced, draw: int, columns: Indices, rng: np.random.Generator, rows: Indices) -> Array:
+    return faced.sample(draw, rows, rng=rng)[:, columns]
 
 
 def _statistics(data: Observations, bundles: Array, skipped: float | None = None) -> _Statistics:

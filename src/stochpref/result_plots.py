@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stochpref.consensus.explanation import Explanation
     from stochpref.consensus.summary import CommonSummary
     from stochpref.demand import Demand, Elasticities
+    from stochpref.effects import Effects
     from stochpref.feature_likelihood import FeatureLikelihood
     from stochpref.likelihood import MaximumLikelihood
     from stochpref.models.selection import Selection
@@ -50,6 +51,16 @@ def posterior(found: HeterogeneousSummary, ax: Axes | None) -> Axes:
     return plots.intervals(
         [row.name for row in rows], [row.mean for row in rows], [row.lower for row in rows],
         [row.upper for row in rows], _axis(ax, len(rows)), xlabel="mean utility, 90 % intervals",
+    )  # fmt: skip
+
+
+def effects(found: Effects, ax: Axes | None) -> Axes:
+    """Draw what each change does to purchases of the good it is made for, in percent, with intervals."""
+    rows = [one for one in found.own if np.isfinite(one.relative)][:_MOST]
+    return plots.intervals(
+        [f"{one.change}, {one.good}" for one in rows], [100 * one.relative for one in rows],
+        [100 * one.relative_lower for one in rows], [100 * one.relative_upper for one in rows], _axis(ax, len(rows)),
+        xlabel=f"change of expected purchases, %, with {100 * found.level:g} % intervals",
     )  # fmt: skip
 
 

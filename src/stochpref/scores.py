@@ -44,5 +44,18 @@ def accuracy(true_direction: ArrayLike, estimate: ArrayLike, prices: ArrayLike, 
 
 
 def consistency(utility: ArrayLike, observations: Observations) -> float:
-    """Return the share of observations whose bundle is the unique optimum under a utility; ties are misses."""
-    return float(observations.problem.holds(observations, np.asarray(utility, np.float64)).mean())
+    """Return the share of observations whose bundle is the unique optimum under a utility; ties are misses.
+
+    Parameters
+    ----------
+    utility : of all (N,), or one for each (T, N).
+    """
+    given = np.asarray(utility, np.float64)
+    if given.ndim == 1:
+        return float(observations.problem.holds(observations, given).mean())
+    unique, whose = np.unique(given, axis=0, return_inverse=True)
+    held = np.zeros(len(observations))
+    for u, one in enumerate(unique):
+        rows = np.flatnonzero(whose.ravel() == u)
+        held[rows] = observations.problem.holds(observations[rows], one)
+    return float(held.mean())

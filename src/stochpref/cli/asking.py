@@ -101,7 +101,9 @@ def predict(
                 f"--spreadsheet is about .csv files, which have no types; received {out}; leave it out"
             )
     fitted = load_fit(folder)
-    menus = reading.menus(file, fitted.goods_, needs_budget=fitted.problem_.needs_budget)
+    menus = reading.menus(
+        file, fitted.goods_, needs_budget=fitted.problem_.needs_budget, features=fitted.needed_features
+    )
     labels, bundles = menu_labels(menus), fitted.predict(menus)
     demand = fitted.demand(menus, level=level) if fitted.customers_differ else None
     cautions, verdicts = fitted.cautions(menus), fitted.verdicts()

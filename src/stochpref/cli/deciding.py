@@ -217,7 +217,13 @@ def _opened(folder: Path, out: Path | None, *sources: Path | None) -> Fit:
 
 
 def _menus(reading: MenuReading, file: Path | None, fitted: Fit) -> Menus | None:
-    return None if file is None else reading.menus(file, fitted.goods_, needs_budget=fitted.problem_.needs_budget)
+    return (
+        None
+        if file is None
+        else reading.menus(
+            file, fitted.goods_, needs_budget=fitted.problem_.needs_budget, features=fitted.needed_features
+        )
+    )
 
 
 def _purchases(reading: Reading, file: Path | None, fitted: Fit) -> Observations | None:

@@ -26,6 +26,7 @@ from stochpref.names import (
 )
 
 AUTO: Final = "auto"  # the model that purchases held out speak for
+MOVED: Final = ("heterogeneous", "normal")  # models whose tastes can move with features
 _ALONE: Final = "heterogeneous"  # the model of what is fitted without choosing: a folder, or groups
 
 
@@ -154,15 +155,27 @@ def settings_of(records: tuple[Options, ...]) -> dict[str, Any]:
     return {name: value for record in records for name, value in record.settings().items()}
 
 
-def named_models(model: str, options: dict[str, tuple[Options, ...]], *, is_alone: bool) -> list[str]:
-    """Return the models to fit: that of a name, those whose options were given, one where there is no choosing."""
+def named_models(
+    model: str, options: dict[str, tuple[Options, ...]], *, is_alone: bool, has_features: bool = False
+) -> list[str]:
+    """Return the models to fit: that of a name, those whose options were given, one where there is no choosing.
+
+    Parameters
+    ----------
+    has_features : tastes are to move with features, which some models know; the first of them unless one is named.
+    """
     if model != AUTO:
         _check_owners(model, options)
+        if has_features and model not in MOVED:
+            raise InvalidArgument(f"--feature belongs to --model {_one_of(list(MOVED))}; this fit is of model {model}")
         return [model]
     used = [record for record in dict.fromkeys(chain(*options.values())) if given(record)]
     named = [name for name, records in options.items() if all(record in records for record in used)]
+    if has_features:
+        named, is_alone = [name for name in named if name in MOVED], True
     if not named:
         told = [f"{option_of(next(iter(given(record))))} ({_one_of(_owners(record, options))})" for record in used]
+        told += [f"--feature ({_one_of(list(MOVED))})"] * has_features
         raise InvalidArgument(f"options must be of one model; received {' and '.join(told)}; leave one of them out")
     return [_ALONE if _ALONE in named else named[0]] if is_alone else named
 

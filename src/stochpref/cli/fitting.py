@@ -114,6 +114,7 @@ def fit(
       stochpref fit purchases/ --out fit/
       stochpref fit orders.csv --by store --out fits/
       stochpref fit purchases.csv --model segmented --segments 3 --out fit/
+      stochpref fit purchases.csv --feature price --feature promotion --out fit/
       stochpref fit purchases.csv --model common --out fit/ --odd odd.csv
       stochpref fit purchases.csv --model common --out fit/ --require-optimal --json
       stochpref fit trips.csv --problem satiated --outside rest --out fit/
@@ -123,7 +124,7 @@ def fit(
         "common": (searching,), "satiated": (drawing, fading),
     }  # fmt: skip
     is_alone = by is not None or _is_stored(files)
-    named = named_models(model, options, is_alone=is_alone)
+    named = named_models(model, options, is_alone=is_alone, has_features=bool(reading.feature))
     odd = searching.odd
     if searching.spreadsheet and odd is None:
         raise InvalidArgument("--spreadsheet is about the file that --odd names; name one")
@@ -131,6 +132,8 @@ def fit(
         ready_file(odd, "--odd", suffixes=(".csv",), sources=files)
     is_strict = drawing.require_converged or searching.require_optimal
     settings = {name: settings_of(options[name]) | {"degenerate": degenerate} for name in named}
+    if reading.feature:
+        settings[named[0]]["features"] = tuple(reading.feature)
     if by is not None:
         if single_precision or odd is not None:
             raise InvalidArgument(f"{'--odd' if odd else '--single-precision'} is for a single fit; leave out --by")

@@ -106,13 +106,15 @@ class MenuReading:
     cap: _Cap = None
     sheet: _Sheet = None
 
-    def menus(self, file: Path, goods: tuple[str, ...], *, needs_budget: bool = True) -> Menus:
-        """Return the menus of a file, over goods."""
+    def menus(
+        self, file: Path, goods: tuple[str, ...], *, needs_budget: bool = True, features: Sequence[str] = ()
+    ) -> Menus:
+        """Return the menus of a file, over goods, with the features that laws of a fit move with."""
         from stochpref.readers import read_menus  # noqa: PLC0415
 
         return read_menus(
             file, layout=self.layout, columns=_columns(self.column), caps=self.cap, goods=goods, sheet=self.sheet,
-            needs_budget=needs_budget,
+            needs_budget=needs_budget, features=features,
         )  # fmt: skip
 
 
@@ -145,7 +147,11 @@ class Reading:
         typer.Option(help="Split goods into units, each with a worth of its own: 3, or coffee=3; may be repeated."),
     ] = None
     feature: Annotated[
-        list[str] | None, typer.Option(help="Of a .pb file: category, or target, of projects; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="What tastes may move with: a column (or how wide ones begin) such as promotion or income, or price; "
+            "price:good for a coefficient a good; may be repeated. Of a .pb file: category, or target, of projects."
+        ),
     ] = None
     choice: Annotated[
         str | None,

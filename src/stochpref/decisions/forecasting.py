@@ -23,8 +23,8 @@ from stochpref.decisions.customers import faced_menus
 from stochpref.decisions.limits import checked_costs
 from stochpref.demand import tails_of
 from stochpref.errors import InvalidArgument, shown
-from stochpref.laws.menus import draw_customers
-from stochpref.market import Market
+from stochpref.laws.menus import draw_customers_at
+from stochpref.market import Faced
 from stochpref.observations import Menus
 from stochpref.problems import problem_of
 from stochpref.result import Drawn
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stochpref.models.fit import Fit
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 _DRAWS: Final = 400
 _MOST_SIMULATED: Final = 4_000_000  # customers, over all draws,
@@ -159,13 +160,13 @@ def _totals(fit: Fit, faced: Menus, count: int, costs: Array | None) -> Array:
     for k, s in enumerate(np.arange(_DRAWS) % market.n_draws):
         shares = rng.dirichlet(np.ones(len(faced)))
         rows = rng.choice(len(faced), size, p=shares)
-        utilities = draw_customers(partial(_sample, market, int(s), columns, rng), faced[rows])
+        utilities = draw_customers_at(partial(_sample, market.facing(faced[rows]), int(s), columns, rng), faced[rows])
         totals[k] = _summed(faced[rows], problem_of(faced).choose(utilities, faced[rows]), costs).sum(axis=0)
     return totals * (count / size)
 
 
-def _sample(market: Market, draw: int, columns: NDArray[np.int64], rng: np.random.Generator, size: int) -> Array:
-    return market.sample(draw, size, rng=rng)[:, columns]
+def _sample(faced: Faced, draw: int, columns: Indices, rng: np.random.Generator, rows: Indices) -> Array:
+    return faced.sample(draw, rows, rng=rng)[:, columns]
 
 
 def _summed(menus: Any, bundles: Array, costs: Array | None) -> Array:

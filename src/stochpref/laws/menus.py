@@ -21,6 +21,7 @@ from stochpref.observations import Menus, Observations
 from stochpref.problems import problem_of
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 _MOST_ROUNDS: Final = 10_000  # of drawing again; a share of 1e-3 of customers is found
 
@@ -105,20 +106,30 @@ def simulate(
 
 
 def draw_customers(draw_fn: Callable[[int], Array], menus: Menus, *, nonempty: bool = False) -> Array:
-    """Return utilities (T, N), one for each menu, of customers whose purchases are recorded.
+    """Return `draw_customers_at` menus that do not change who the customers are.
 
     Parameters
     ----------
     draw_fn : size -> (size, N) utilities, in the order of the coordinates of the menus' problem.
+    """
+    return draw_customers_at(lambda rows: draw_fn(len(rows)), menus, nonempty=nonempty)
+
+
+def draw_customers_at(draw_fn: Callable[[Indices], Array], menus: Menus, *, nonempty: bool = False) -> Array:
+    """Return utilities (T, N), one for each menu, of customers whose purchases are recorded.
+
+    Parameters
+    ----------
+    draw_fn : places of menus -> a utility each, in the order of the coordinates of the menus' problem.
     nonempty : those who buy nothing are not recorded.
 
     Raises
     ------
     InvalidArgument : at some menu there are hardly any such customers.
     """
-    problem, utilities = problem_of(menus), draw_fn(len(menus))
+    problem, missing = problem_of(menus), np.arange(len(menus))
+    utilities = draw_fn(missing)
     utilities = utilities if utilities.flags.writeable else utilities.copy()
-    missing = np.arange(len(menus))
     for _ in range(_MOST_ROUNDS):
         here, own = menus[missing], utilities[missing]
         is_in = problem.takes_part(own, here)
@@ -127,7 +138,7 @@ def draw_customers(draw_fn: Callable[[int], Array], menus: Menus, *, nonempty: b
         missing = missing[~is_in]
         if missing.size == 0:
             return utilities
-        utilities[missing] = draw_fn(missing.size)
+        utilities[missing] = draw_fn(missing)
     raise InvalidArgument(
         f"the law must have customers whose purchases are recorded; at {missing.size} of {len(menus)} menus none of "
         f"{_MOST_ROUNDS:,} drawn was one; give what customers spend, money or a choice, more worth"

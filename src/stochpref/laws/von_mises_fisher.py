@@ -101,36 +101,8 @@ class VonMisesFisher:
         return draws
 
     def draw_heights(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw d = 1 − μ·u, and return (d, 2 − d), each with full relative accuracy.
-
-        Notes
-        -----
-        Wood (1994), *Communications in Statistics, Simulation* 23, 157–164, rewritten in d. His proposal
-        μ·u = (1 − (1+b)z)/(1 − (1−b)z), z ~ Beta((n−1)/2, (n−1)/2), is with z = g/(g + g'), g and g' gamma:
-
-            d = 2bg/(g' + bg),   2 − d = 2g'/(g' + bg),   b = (n−1)/(2κ + √(4κ² + (n−1)²)).
-
-        With x = (1−b)/(1+b), m = n − 1 and r = d/(1−x), where 1 − x = 2b/(1+b), his test
-        κμ·u + m·log(1 − xμ·u) − κx − m·log(1 − x²) ≥ log U becomes
-        κ(1−x)(1−r) + m·log(1 + x(r−1)/(1+x)) ≥ log U: no large terms cancel at large κ, and at κ = 0 it is
-        0 ≥ log U, always true.
-        """
-        kappa, m = self.concentration, self.n_goods - 1
-        b = m / (2.0 * kappa + np.hypot(2.0 * kappa, m))
-        x = (1.0 - b) / (1.0 + b)
-        below, above = np.empty(size), np.empty(size)
-        missing = np.arange(size)
-        while missing.size:
-            g, g_other = rng.standard_gamma(0.5 * m, (2, missing.size))
-            scale = g_other + b * g
-            r = (1.0 + b) * g / scale
-            log_ratio = kappa * (2.0 * b / (1.0 + b)) * (1.0 - r) + m * np.log1p(x * (r - 1.0) / (1.0 + x))
-            is_accepted = log_ratio >= -rng.standard_exponential(missing.size)
-            rows = missing[is_accepted]
-            below[rows] = (2.0 * b * g / scale)[is_accepted]
-            above[rows] = (2.0 * g_other / scale)[is_accepted]
-            missing = missing[~is_accepted]
-        return below, above
+        """Draw d = 1 − μ·u, and return (d, 2 − d), each with full relative accuracy; see `_draw_heights`."""
+        return _draw_heights(np.full(size, self.concentration), self.n_goods, rng)
 
     def _unit_points(self, u: ArrayLike) -> Array:
         points = as_floats(u, "u")
@@ -146,3 +118,53 @@ class VonMisesFisher:
             )
         unit: Array = points / norms
         return unit
+
+
+def sample_each(laws: Array, *, rng: np.random.Generator) -> Array:
+    """Return draws (m, n), one under each of m laws, which are given by their h = κμ (m, n)."""
+    kappa = np.linalg.norm(laws, axis=1)
+    first = np.eye(laws.shape[1])[0]
+    mu = np.where(kappa[:, None] > 0, laws / np.maximum(kappa, 1e-300)[:, None], first)
+    below, above = _draw_heights(kappa, laws.shape[1], rng)
+    draws = np.empty(laws.shape)
+    draws[:, 0] = 1.0 - below
+    draws[:, 1:] = uniform_directions(len(laws), laws.shape[1] - 1, rng=rng) * np.sqrt(below * above)[:, None]
+    sign = np.where(mu[:, 0] >= 0, 1.0, -1.0)  # the reflection of `VonMisesFisher.sample`, one for each law
+    w = mu + sign[:, None] * first
+    draws -= w * (np.einsum("ti,ti->t", draws, w) / (1.0 + np.abs(mu[:, 0])))[:, None]
+    draws *= -sign[:, None]
+    return draws
+
+
+def _draw_heights(concentration: Array, n_goods: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw d = 1 − μ·u under laws of concentrations κ, and return (d, 2 − d), each with full relative accuracy.
+
+    Notes
+    -----
+    Wood (1994), *Communications in Statistics, Simulation* 23, 157–164, rewritten in d. His proposal
+    μ·u = (1 − (1+b)z)/(1 − (1−b)z), z ~ Beta((n−1)/2, (n−1)/2), is with z = g/(g + g'), g and g' gamma:
+
+        d = 2bg/(g' + bg),   2 − d = 2g'/(g' + bg),   b = (n−1)/(2κ + √(4κ² + (n−1)²)).
+
+    With x = (1−b)/(1+b), m = n − 1 and r = d/(1−x), where 1 − x = 2b/(1+b), his test
+    κμ·u + m·log(1 − xμ·u) − κx − m·log(1 − x²) ≥ log U becomes
+    κ(1−x)(1−r) + m·log(1 + x(r−1)/(1+x)) ≥ log U: no large terms cancel at large κ, and at κ = 0 it is
+    0 ≥ log U, always true.
+    """
+    m, size = n_goods - 1, len(concentration)
+    below, above = np.empty(size), np.empty(size)
+    missing = np.arange(size)
+    while missing.size:
+        kappa = concentration[missing]
+        b = m / (2.0 * kappa + np.hypot(2.0 * kappa, m))
+        x = (1.0 - b) / (1.0 + b)
+        g, g_other = rng.standard_gamma(0.5 * m, (2, missing.size))
+        scale = g_other + b * g
+        r = (1.0 + b) * g / scale
+        log_ratio = kappa * (2.0 * b / (1.0 + b)) * (1.0 - r) + m * np.log1p(x * (r - 1.0) / (1.0 + x))
+        is_accepted = log_ratio >= -rng.standard_exponential(missing.size)
+        rows = missing[is_accepted]
+        below[rows] = (2.0 * b * g / scale)[is_accepted]
+        above[rows] = (2.0 * g_other / scale)[is_accepted]
+        missing = missing[~is_accepted]
+    return below, above

@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from stochpref.checks import check_count
+from stochpref.checks import check_count, nearest
 from stochpref.decisions.deciding import Deciding
 from stochpref.demand import Demand, Elasticities, expected_demand, price_elasticities
-from stochpref.errors import InvalidArgument
+from stochpref.errors import InvalidArgument, listed
 from stochpref.extrapolation import find_extrapolations
 from stochpref.laws import VonMisesFisher
 from stochpref.market import Market
@@ -200,6 +200,16 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
     def restore(cls, saved: SavedFit) -> Self:
         """Return the model that a saved fit describes."""
 
+    @property
+    def needed_features(self) -> tuple[str, ...]:
+        """The features that menus must have, for what customers want moves with them."""
+        return ()
+
+    @property
+    def prices_move_tastes(self) -> bool:
+        """Whether prices of menus are among what tastes move with, beside what they do to what money buys."""
+        return False
+
     # What follows.
 
     def predict(self, menus: Any, budgets: ArrayLike | None = None) -> Array:
@@ -209,12 +219,18 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
         ----------
         menus, budgets : as in `demand`.
         """
-        check_is_fitted(self)
-        return self._bought(self.best_utility, menus, budgets)
+        return self._bought(None, menus, budgets)
 
-    def _bought(self, utility: Array, menus: Any, budgets: ArrayLike | None) -> Array:
+    def best_at(self, menus: Menus | Observations) -> Array:  # noqa: ARG002
+        """Return the unit vector that predicts best at menus: one for all (N,), or (T, N) where features move it."""
+        return self.best_utility
+
+    def _bought(self, utility: Array | None, menus: Any, budgets: ArrayLike | None) -> Array:
+        check_is_fitted(self)
         faced, shape = as_menus(menus, budgets, self.goods_, self.problem_)
-        own = utility[places_of(self.problem_.coordinates(faced.goods), self.coordinates_)]
+        self._check_features(faced)
+        own = self.best_at(faced) if utility is None else utility
+        own = own[..., places_of(self.problem_.coordinates(faced.goods), self.coordinates_)]
         return self.problem_.choose(own, faced).reshape(*shape, faced.n_goods)
 
     def demand(
@@ -310,7 +326,18 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
         faced, shape = as_menus(menus, budgets, self.goods_, self.problem_)
         if len(shape) > 1:
             raise InvalidArgument(f"prices must be (n,) or (T, n); received {len(shape) + 1} dimensions; ask in parts")
+        self._check_features(faced)
         return faced
+
+    def _check_features(self, menus: Menus) -> None:
+        """Refuse features of menus that the observations did not have: nobody can say what they do."""
+        known = list(self.observations_.features)
+        for name in menus.features:
+            if name not in known:
+                raise InvalidArgument(
+                    f"features of menus must be among those of the fitted observations, {listed(known) or 'none'}; "
+                    f"received {name!r}{nearest(name, known)}; correct the name or leave it out"
+                )
 
     def _asked(self, n_customers: int | None, n_draws: int, n_menus: int) -> Market:
         check_count(n_draws, "n_draws", 1)
@@ -325,7 +352,7 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
     def consistency(self, observations: Observations) -> float:
         """Return the share of observations whose bundle is the unique optimum of the best utility; ties are misses."""
         own = self._own(observations)
-        return consistency(self.best_utility, own)
+        return consistency(self.best_at(own), own)
 
     def _own(self, observations: Observations) -> Observations:
         """Return observations over the goods of the fit, as its problem has them."""

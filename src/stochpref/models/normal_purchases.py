@@ -30,6 +30,7 @@ from stochpref.normal.prior import NormalPrior
 from stochpref.normal.reported import Reported
 from stochpref.normal.summary import NormalSummary, good_rows, judge_law, pairs_of, said_of_pairs
 from stochpref.observations import Observations
+from stochpref.posterior.around import by_weights
 from stochpref.posterior.choosing import Choice, weighted_choice
 from stochpref.posterior.counting import Estimate
 from stochpref.posterior.diagnostics import Diagnostics
@@ -39,7 +40,6 @@ from stochpref.posterior.samplers.around import AroundMode
 from stochpref.posterior.summary import judge_convergence
 from stochpref.problems.interval_regions import IntervalRegions
 from stochpref.regions import Regions, usable_rows
-from stochpref.segments.posterior import by_weights
 from stochpref.verdicts import Verdict, Verdicts
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref import plots
+from stochpref.effects import Effects
 from stochpref.errors import counted
 from stochpref.models.account import Account, Part, Sketch, Table, as_sentence, shorten, shown_number
 from stochpref.posterior.diagnostics import RHAT_LIMIT, Diagnostics
@@ -23,6 +24,7 @@ def account_of(
     goods: tuple[str, ...],
     seconds: float,
     draws: dict[str, Array],
+    effects: Effects | None = None,
 ) -> Account:
     """Return the account of a posterior.
 
@@ -30,6 +32,7 @@ def account_of(
     ----------
     seconds : spent on drawing.
     draws : "mean_direction" (chains, draws, n) and "concentration" (chains, draws).
+    effects : what changes of features do; None where the law does not move.
     """
     converged, identified = summary.verdicts.converged.status, summary.verdicts.identified.status
     draws_are = "The draws can be trusted" if converged == "good" else "The draws can nearly be trusted"
@@ -56,7 +59,10 @@ def account_of(
         ),
         unwanted="Not wanted by the average customer, though some still buy it",
         notes=(alike,),
-        spread=(_spread(alike, len(goods), draws["concentration"]),) if summary.alikeness is not None else (),
+        spread=(
+            *(() if effects is None else _moved(summary, effects)),
+            *((_spread(alike, len(goods), draws["concentration"]),) if summary.alikeness is not None else ()),
+        ),
         trust=_trust(summary, found, goods, seconds, draws),
     )
 
@@ -89,6 +95,46 @@ def _alike_sentence(summary: HeterogeneousSummary) -> str:
         f"Customers are {word}: they agree to {100 * agreement:.0f} % (0: all differ, 100: all alike; "
         f"concentration {kappa.mean:.3g}, 90 % interval {kappa.lower:.3g} to {kappa.upper:.3g})."
     )
+
+
+def _moved(summary: HeterogeneousSummary, effects: Effects) -> tuple[Part, ...]:
+    """Return what features do: pictures of effects, a change to each, and a table of coefficients."""
+    sketches = []
+    for change in dict.fromkeys(one.change for one in effects.own):
+        rows = [one for one in effects.own if one.change == change and np.isfinite(one.relative)]
+        if not rows:
+            continue
+        names = [shorten(summary.titles.get(one.good, one.good)) for one in rows]
+        sketches.append(
+            Sketch(
+                lambda ax, names=names, rows=rows: plots.intervals(
+                    names, [100 * one.relative for one in rows], [100 * one.relative_lower for one in rows],
+                    [100 * one.relative_upper for one in rows], ax, xlabel="change of purchases, %",
+                ),
+                f"What {change} does to purchases of each good, with intervals", as_sentence(change),
+                size=(3.4, 0.9 + 0.235 * len(rows)),
+            )
+        )  # fmt: skip
+    prose = (
+        "What a change does to expected purchases of the good it is made for, at the typical menu, with 90 % "
+        "intervals; what is said of an observation, such as an income, changes for all goods at once."
+    )
+    cells = tuple(
+        (
+            shorten(row.name), shown_number(row.mean),
+            f"{shown_number(row.lower)} to {shown_number(row.upper)}",
+        )
+        for row in summary.coefficients
+    )  # fmt: skip
+    columns = (("coefficient", "name"), ("mean", "number"), ("90 % interval", "number"))
+    notes = "; ".join(summary.notes)
+    return (
+        Part(heading="What features do", prose=prose, sketches=tuple(sketches), arrangement="three"),
+        Part(
+            prose=f"{as_sentence(notes)} " if notes else "", fold="Coefficients, in the units of the features",
+            table=Table("coefficients", "Coefficients of features", columns, cells),
+        ),
+    )  # fmt: skip
 
 
 def _spread(alike: str, n_goods: int, concentration: Array) -> Part:

@@ -52,14 +52,14 @@ from stochpref.posterior.results import (
     parameters_of,
     thinned,
 )
-from stochpref.posterior.summary import make_rows
+from stochpref.posterior.summary import judge_draws, make_rows
 from stochpref.readers.folders import StoredObservations, as_observations
 from stochpref.segments.engines import Engine, Searched, engine_of
 from stochpref.segments.objective import Mixture
 from stochpref.segments.posterior import draws_around
 from stochpref.segments.predictive import log_of_draw, units_of
 from stochpref.segments.search import Solution
-from stochpref.segments.summary import PathRow, SegmentedSummary, SegmentRow, judge_draws, judge_segments
+from stochpref.segments.summary import PathRow, SegmentedSummary, SegmentRow, judge_segments
 from stochpref.stores.opening import open_store
 from stochpref.stores.packing import Origin
 from stochpref.stores.protocol import Store

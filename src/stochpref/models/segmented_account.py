@@ -15,8 +15,8 @@ from stochpref.errors import counted
 from stochpref.market import SegmentMarket
 from stochpref.models.account import Account, Part, Sketch, Table, as_sentence, shorten, shown_number
 from stochpref.observations import Observations
+from stochpref.posterior.samplers.around import CURVATURE
 from stochpref.posterior.summary import Row
-from stochpref.segments.posterior import CURVATURE
 from stochpref.segments.summary import SegmentedSummary, SegmentRow, most_wanted
 from stochpref.verdicts import Verdict
 

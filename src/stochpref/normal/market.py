@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from stochpref.market import Steady
+
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class NormalMarket:
+class NormalMarket(Steady):
     """Customers who differ: a normal law for each posterior draw.
 
     mean : (draws, n).

@@ -15,6 +15,7 @@ from stochpref.bessel import mean_resultant_length
 from stochpref.errors import counted, listed, shown
 from stochpref.posterior.diagnostics import PARETO_LIMIT, RHAT_LIMIT, Diagnostics
 from stochpref.posterior.prior import Prior
+from stochpref.posterior.samplers.around import CURVATURE
 from stochpref.result import Drawn
 from stochpref.verdicts import Verdict, Verdicts
 
@@ -61,6 +62,8 @@ class HeterogeneousSummary(Drawn):
     pareto_k : of importance weights; None for chains.
     cautions : what the data cannot tell and the numbers rest on, in sentences.
     titles : good -> what people call it, where that is not its name.
+    coefficients : rows of the coefficients of features, in their units; the law above is then that at average features.
+    notes : coefficients that were left out, since others say the same.
     """
 
     n_observations: int
@@ -80,16 +83,18 @@ class HeterogeneousSummary(Drawn):
     pareto_k: float | None
     cautions: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
+    coefficients: tuple[Row, ...] = ()
+    notes: tuple[str, ...] = ()
 
     picture: ClassVar[str] = "result_plots:posterior"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a row for the concentration and for each good."""
-        return [row._asdict() for row in (self.concentration, *self.goods)]
+        """Return a row for the concentration, each good and each coefficient."""
+        return [row._asdict() for row in (self.concentration, *self.goods, *self.coefficients)]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the verdicts."""
-        return self.verdict
+        """Return the verdicts, and what was left out."""
+        return (*self.verdict, *self.notes)
 
     def __str__(self) -> str:
         left_out = f", {self.n_dropped:,} degenerate ones left out" if self.n_dropped else ""
@@ -106,6 +111,11 @@ class HeterogeneousSummary(Drawn):
             lines.append(f"  and {len(self.goods) - 30} more goods")
         if self.alikeness is not None:
             lines += ["", f"  customers agree to {100 * self.alikeness:.0f} % (0: all differ, 100: all alike)"]
+        if self.coefficients:
+            lines += ["", "  moved by features (above: the law where all are average)"]
+            lines += [self._line(row) for row in self.coefficients[:40]]
+            lines += [f"  and {len(self.coefficients) - 40} more coefficients"] * (len(self.coefficients) > 40)
+            lines += [f"  {note}" for note in self.notes]
         return "\n".join([*lines, *(f"  ! {caution}" for caution in self.cautions)])
 
     def _line(self, row: Row, *, is_known: bool = True) -> str:
@@ -113,7 +123,7 @@ class HeterogeneousSummary(Drawn):
         mean, sd = (f"{row.mean:.3f}", f"{row.sd:.3f}") if is_known else ("open", "")
         return (
             f"  {shown(self.titles.get(row.name, row.name), 20):<22}{mean:>9}{sd:>8}   {between:<21}"
-            f"{row.r_hat:>7.3f}{row.ess_bulk:>10,.0f}{row.ess_tail:>8,.0f}"
+            f"{f'{row.r_hat:.3f}' if np.isfinite(row.r_hat) else '–':>7}{row.ess_bulk:>10,.0f}{row.ess_tail:>8,.0f}"
         )
 
 
@@ -195,6 +205,13 @@ def judge_convergence(found: Diagnostics, n_effective: int, status: str, likelih
     if found.worst_r_hat < _NEARLY_RHAT and found.fewest_effective >= _NEARLY_EFFECTIVE:
         return Verdict("nearly", f"nearly converged: {remedy}")
     return Verdict("bad", f"NOT CONVERGED: {remedy}")
+
+
+def judge_draws(found: Diagnostics, n_effective: int, status: str, sampler: str, reason: str) -> Verdict:
+    """Return whether the draws can be trusted, in a line that says so or what to do."""
+    if sampler == CURVATURE:
+        return Verdict("good", f"intervals are those of the curvature at the maximum, which are approximate: {reason}")
+    return judge_convergence(found, n_effective, status)
 
 
 class Identification(NamedTuple):

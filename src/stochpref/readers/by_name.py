@@ -77,7 +77,10 @@ def _solved(menus: Menus, problem: Problem) -> Menus:
             "problem out, or fit the model to purchases of theirs"
         )
     if not problem.needs_budget:
-        return Menus(menus.prices, goods=menus.goods, caps=menus.caps, labels=menus.labels, problem=problem)
+        return Menus(
+            menus.prices, goods=menus.goods, caps=menus.caps, labels=menus.labels, problem=problem,
+            features=menus.features,
+        )  # fmt: skip
     if np.isinf(menus.budgets).any():
         raise InvalidArgument(
             f"menus must have budgets, for the fit is of problem {problem.name!r}; received menus without; give "

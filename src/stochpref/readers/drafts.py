@@ -63,7 +63,7 @@ class Draft:
     layout : "long", "wide", "orders" or "pabulib".
     notes : what was done to arrive at the numbers, in words.
     titles : n texts that people know the goods by, or None.
-    features : name -> (T, n).
+    features : name -> (T, n) or (T,).
     source, row_numbers, counting : as in `Table`.
     """
 
@@ -184,6 +184,7 @@ def finish_draft(
     groups: tuple[str, ...] | None = None,
     nonempty: bool = False,
     idle: tuple[int, ...] = (),
+    features: Mapping[str, Array] | None = None,
 ) -> Draft:
     """Fill in what follows from the rest: caps not stated, nothing bought of what is not on offer, money spent."""
     check_text(goods, "goods")
@@ -220,6 +221,7 @@ def finish_draft(
         groups=groups,
         nonempty=nonempty if wishes.nonempty is None else wishes.nonempty,
         idle=idle,
+        features={} if features is None else features,
     )
 
 

@@ -27,7 +27,8 @@ from stochpref.readers.drafts import (
     label_groups,
     names_of,
 )
-from stochpref.readers.mapping import Place, called, find_column, need_column
+from stochpref.readers.mapping import Place, called, columns_of, find_column, need_column
+from stochpref.readers.moved import long_features, table_features
 from stochpref.readers.tables import Table
 from stochpref.readers.wishes import Wishes
 
@@ -56,9 +57,14 @@ def draft_long(table: Table, wishes: Wishes) -> Draft:
     else:
         marks = read_marked_rows(reader, choice_column(table, wishes.choice), good)
         bundles = np.where(rows >= 0, marks[rows], 0.0)
+    prices_from = columns_of(places["price"])
+    features = long_features(
+        reader, table_features(wishes.features, prices_from), rows, first_rows(observation), observation.codes
+    )
     return finish_draft(
         table,
         wishes,
+        features=features,
         prices=prices,
         budgets=agree_on_budgets(reader, observation, places["budget"]),
         bundles=bundles,

@@ -73,7 +73,10 @@ def read_observations(
         projects of a .pb file, whose ballots count as not empty if none is, and divisible goods elsewhere. Budgets are
         not read for one that knows none, such as "open" or "one".
     units : into how many units each good is split, or some by name, each with a worth of its own: `problems.Divisible`.
-    features : of the projects of a .pb file, "category" and "target": a feature for each of the words listed there.
+    features : what tastes may move with, by name: columns of a long table (one that says the same in all rows of every
+        observation is of observations), of a wide one a column or, by good, ``promotion_<good>``; ``"price"`` is that
+        of the menus unless it is read from elsewhere. Of the projects of a .pb file "category" and "target": a feature
+        for each of the words listed there.
     nonempty : only purchases that are not empty were recorded; None where the source says: yes of orders, and of votes
         if no ballot is empty, no of other tables.
 
@@ -228,6 +231,7 @@ def read_menus(
     goods: Iterable[str] | None = None,
     sheet: str | None = None,
     needs_budget: bool = True,
+    features: Iterable[str] = (),
 ) -> Menus:
     """Return the menus of a file or data frame: as `read_observations`, without quantities.
 
@@ -237,6 +241,7 @@ def read_menus(
         holds one menu.
     sheet : of a workbook, by name.
     needs_budget : False for menus of a problem that knows no budgets, which are not read then.
+    features : as in `read_observations`; those that laws of a fit move with.
 
     Raises
     ------
@@ -249,6 +254,7 @@ def read_menus(
         has_quantities=False,
         sheet=sheet,
         needs_budget=needs_budget,
+        features=tuple(features),
     )
     draft = draft_of(source, check_choice(layout, "layout", LAYOUTS), wishes)
     bad = _find_bad(draft)

@@ -17,6 +17,7 @@ from stochpref.readers.delimited import table_of_text
 from stochpref.readers.drafts import Draft
 from stochpref.readers.long import draft_long
 from stochpref.readers.mapping import find_layout, resolve_places
+from stochpref.readers.moved import PRICE
 from stochpref.readers.orders import draft_orders
 from stochpref.readers.pabulib import draft_pabulib
 from stochpref.readers.tables import (
@@ -104,10 +105,8 @@ def draft_of(source: Any, layout: str, wishes: Wishes) -> Draft:
                     "layout, columns, choice and columns to group by do not apply to a .pb file: its sections are fixed"
                 )
             return draft_pabulib(content, name, wishes)
-        _refuse_features(wishes, name)
         table = _table_of(content, name, suffix, wishes.sheet)
     else:
-        _refuse_features(wishes, "a data frame")
         table = table_of_frame(source)
     return _draft_of_table(join_headers(trim_names(table)), layout, wishes)
 
@@ -122,13 +121,6 @@ def table_of(source: Any) -> Table:
     return _table_of(content, name, suffix, None)
 
 
-def _refuse_features(wishes: Wishes, name: str) -> None:
-    if wishes.features:
-        raise InvalidArgument(
-            f"features are read of projects, from .pb files; received {wishes.features[0]!r} for {name}; leave them out"
-        )
-
-
 def _draft_of_table(table: Table, layout: str, wishes: Wishes) -> Draft:
     if table.n_rows == 0:
         raise UnreadableData(f"{table.source}: has no rows after its header; there is nothing to read")
@@ -137,6 +129,11 @@ def _draft_of_table(table: Table, layout: str, wishes: Wishes) -> Draft:
         wishes = with_marks(table, wishes)
         may_be_orders = wishes.has_quantities and wishes.budget == "stated" and wishes.choice is None
         found = find_layout(table, wishes.columns, layout, may_be_orders=may_be_orders)
+        if found == "orders" and any(name != PRICE for name in wishes.features):
+            raise InvalidArgument(
+                "features of goods that an order does not hold are not known; they are read of tables of menus, with a "
+                f"row or column for every good; received {wishes.features[0]!r}"
+            )
         return _DRAFTS[found](table, wishes)
     except UnreadableData as error:
         if str(error).startswith(table.source):

@@ -35,6 +35,7 @@ from stochpref.readers.mapping import (
     missing_column,
     need_column,
 )
+from stochpref.readers.moved import table_features, wide_columns, wide_features
 from stochpref.readers.tables import Table
 from stochpref.readers.wishes import Wishes
 
@@ -47,6 +48,7 @@ class WideColumns(NamedTuple):
     observation, customer, budget : a column, a constant for the budget, or None.
     by_good : "price", "quantity" and "cap" -> columns by good.
     goods : in order.
+    features : name -> a column, or columns by good.
     """
 
     observation: Place | None
@@ -54,6 +56,7 @@ class WideColumns(NamedTuple):
     budget: Place | None
     by_good: Mapping[str, ByGood]
     goods: tuple[str, ...]
+    features: Mapping[str, str | dict[str, str]]
 
 
 def find_wide_columns(table: Table, wishes: Wishes) -> WideColumns:
@@ -65,17 +68,24 @@ def find_wide_columns(table: Table, wishes: Wishes) -> WideColumns:
         budget = need_column(table, wishes.columns, "budget", has_quantities=wishes.has_quantities)
     by = group_columns(table, wishes.columns, wishes.by)
     choice = choice_column(table, str(wishes.choice)) if _has_choices(wishes) else None
-    by_good = _find_by_good(
-        table,
-        wishes,
-        used={name for place in (observation, customer, budget, by, choice) for name in columns_of(place)},
-    )
-    return WideColumns(observation, customer, budget, by_good, _list_goods(table, by_good))
+    used = {name for place in (observation, customer, budget, by, choice) for name in columns_of(place)}
+    features = wide_columns(table, _features_of(table, wishes), used)
+    for place in features.values():
+        used |= {place} if isinstance(place, str) else set(place.values())
+    by_good = _find_by_good(table, wishes, used)
+    return WideColumns(observation, customer, budget, by_good, _list_goods(table, by_good), features)
+
+
+def _features_of(table: Table, wishes: Wishes) -> tuple[str, ...]:
+    """Return the features to look for; the price is none where it is read as one."""
+    prefix = wishes.columns.get("price", "price")
+    prices = list(match_prefix(table.names, prefix, given=True).values()) if isinstance(prefix, str) else []
+    return table_features(wishes.features, prices)
 
 
 def draft_wide(table: Table, wishes: Wishes) -> Draft:
     """Return a draft from one row per observation."""
-    observation, customer, budget, by_good, goods = find_wide_columns(table, wishes)
+    observation, customer, budget, by_good, goods, features = find_wide_columns(table, wishes)
     shape = check_shape(table.source, table.n_rows, len(goods))
     reader = CellReader(table)
 
@@ -101,6 +111,7 @@ def draft_wide(table: Table, wishes: Wishes) -> Draft:
     return finish_draft(
         table,
         wishes,
+        features=wide_features(reader, features, goods, prices),
         prices=prices,
         budgets=budgets,
         bundles=bundles,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from stochpref.checks import check_choice
 from stochpref.errors import InvalidArgument
 from stochpref.names import BUDGETS
+from stochpref.observations import BY_GOOD
 from stochpref.problems import Problem, as_problem
 from stochpref.problems.divisible import Divisible
 from stochpref.readers.mapping import Columns, Place, check_columns
@@ -33,7 +34,7 @@ class Wishes:
     fill_within : days that such a price may be away where nobody bought the good in all of the keys.
     problem : what customers solve; None where the source is to say, and for menus, which leave it open.
     needs_budget : a budget is part of what is asked.
-    features : what is known of goods, by the columns of a .pb file.
+    features : what tastes may move with, by columns, or of the projects of a .pb file.
     nonempty : only purchases that are not empty were recorded; None where the source is to say.
     """
 
@@ -108,7 +109,7 @@ def make_wishes(
         sheet=sheet,
         problem=solved,
         needs_budget=needs_budget,
-        features=tuple(str(name) for name in features),
+        features=tuple(dict.fromkeys(str(name).removesuffix(BY_GOOD) for name in features)),
         by=() if by in (None, BY_FILE) else tuple(groups or ()),
         choice=choice,
         nonempty=nonempty,

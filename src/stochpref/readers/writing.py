@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from stochpref.archives.text import as_json, without_nan
 from stochpref.checks import check_choice
-from stochpref.errors import InvalidArgument, shown
+from stochpref.errors import InvalidArgument, listed, shown
 from stochpref.files import replacing
 from stochpref.names import ROW_SUFFIXES
 from stochpref.observations import Menus, Observations
 from stochpref.problems import check_handled
 from stochpref.readers.cells import parse_number
 from stochpref.readers.folders import PART
+from stochpref.readers.mapping import ROLES
 from stochpref.readers.tables import suffix_of
 from stochpref.readers.workbook import openpyxl_for
 
@@ -51,13 +52,13 @@ def write_observations(observations: Observations, path: str | os.PathLike[str],
 
     Raises
     ------
-    InvalidArgument : the suffix or the layout is not one of these, a name is one that text cannot hold, or the
-        observations have a problem, features or a condition that the file would lose.
+    InvalidArgument : the suffix or the layout is not one of these, a name is one that text cannot hold or a column of
+        ours, or the observations have a problem or a condition that the file would lose.
     StochprefError : the disk is full.
     """
     if not isinstance(observations, Observations):
         raise InvalidArgument(f"observations must be Observations; received {type(observations).__name__}")
-    check_handled(observations, "a file of observations", features=False)
+    check_handled(observations, "a file of observations")
     arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", tuple(_ARRANGEMENTS))]
     write_fn = _WRITERS[check_suffix(path)]
     _check_names(observations)
@@ -70,12 +71,12 @@ def write_menus(menus: Menus, path: str | os.PathLike[str], *, layout: str = "lo
     """Write menus to a .csv or .parquet file that `read_menus` reads back exactly; as `write_observations`."""
     if not isinstance(menus, Menus):
         raise InvalidArgument(f"menus must be Menus; received {type(menus).__name__}")
-    check_handled(menus, "a file of menus", features=False)
+    check_handled(menus, "a file of menus")
     arrange_fn = _ARRANGEMENTS[check_choice(layout, "layout", tuple(_ARRANGEMENTS))]
     write_fn = _WRITERS[check_suffix(path)]
     unbought = Observations(
         menus.prices, menus.budgets, np.zeros_like(menus.prices), goods=menus.goods, caps=menus.caps,
-        labels=menus.labels,
+        labels=menus.labels, features=menus.features,
     )  # fmt: skip
     _check_names(unbought)
     columns = {name: values for name, values in arrange_fn(unbought).items() if not name.startswith("quantity")}
@@ -170,6 +171,11 @@ def _check_names(observations: Observations) -> None:
     for name in (*observations.goods, *(observations.customers or ()), *(observations.labels or ())):
         if "\0" in name:
             raise InvalidArgument(f"a name must not hold a zero byte, which ends a text; received {name!r}")
+    for name in observations.features:
+        if any(name == role or name.startswith(f"{role}_") for role in ROLES):
+            raise InvalidArgument(
+                f"a file has columns of its own for {listed(ROLES)}; received a feature {name!r}; rename it"
+            )
 
 
 def _arrange_long(observations: Observations) -> dict[str, Any]:
@@ -186,6 +192,8 @@ def _arrange_long(observations: Observations) -> dict[str, Any]:
     columns["budget"] = np.repeat(observations.budgets, n_goods)
     if np.any(observations.caps != 1.0):
         columns["cap"] = observations.caps.ravel()
+    for name, values in observations.features.items():
+        columns[name] = values.ravel() if values.ndim == 2 else np.repeat(values, n_goods)
     return columns
 
 
@@ -201,6 +209,13 @@ def _arrange_wide(observations: Observations) -> dict[str, Any]:
     if np.any(observations.caps != 1.0):
         for i, good in enumerate(observations.goods):
             columns[f"cap_{good}"] = np.ascontiguousarray(observations.caps[:, i])
+    for name, values in observations.features.items():
+        if values.ndim == 1:
+            columns[name] = values
+        else:
+            columns |= {
+                f"{name}_{good}": np.ascontiguousarray(values[:, i]) for i, good in enumerate(observations.goods)
+            }
     return columns
 
 

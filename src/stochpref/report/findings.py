@@ -78,13 +78,14 @@ def reading_of(model: Fit) -> Reading:
     data = model.observations_
     menu = typical_menu(data)
     n_customers, n_draws = sizes(len(data.problem.coordinates(data.goods)))
-    market = model.market(n_customers, n_draws)
+    everybody = model.market(n_customers, n_draws)
+    ((_, market),) = everybody.facing(menu).parts  # at the typical menu: features may move what is wanted
     start = answer(market, menu)
     price = np.where(np.isfinite(menu.prices[0]), menu.prices[0], np.nan)
     menus, bought = menu, start.mean
     if not model.customers_differ:
         menus = data[:: -(-len(data) // _MENUS)].menus
-        bought = average_demand(market, menus, 1).mean(axis=(0, 1))
+        bought = average_demand(everybody, menus, 1).mean(axis=(0, 1))
     top = _most_bought(bought, menu)
     wanted, ranges = model.wanted
     return Reading(
@@ -98,8 +99,8 @@ def reading_of(model: Fit) -> Reading:
         market=market,
         menu=menu,
         start=start,
-        curves=tuple(_curve(market, menus, menu, i) for i in top[:N_CURVES]),
-        elasticities=price_elasticities(market, menus, tuple(menu.goods[i] for i in top), LEVEL),
+        curves=tuple(_curve(everybody, menus, menu, i) for i in top[:N_CURVES]),
+        elasticities=price_elasticities(everybody, menus, tuple(menu.goods[i] for i in top), LEVEL),
     )
 
 

@@ -517,5 +517,5 @@
   }
 
   all("[data-fold]").forEach(startFolding);
-  startPanel();
+  if (find("panel")) startPanel(); // none where prices move tastes: these customers are those at the typical prices
 })();

@@ -78,7 +78,9 @@ def _wants(given: Material) -> Content:
     }
 
 
-def _whatif(given: Material) -> Content:
+def _whatif(given: Material) -> Content | None:
+    if given.model.prices_move_tastes:
+        return None  # the customers that the page holds are those at the typical prices
     return {"start": start_rows(given.reading), "payload": given.payload}
 
 

@@ -13,12 +13,13 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from stochpref.laws.lognormal import draw_errors, fading_worths
+from stochpref.market import Steady
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class SatiatedMarket:
+class SatiatedMarket(Steady):
     """Customers who differ in what first units are worth to them.
 
     goods : the coordinates of utilities: goods, the rest of the budget where it is a good, and how they satiate.

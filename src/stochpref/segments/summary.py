@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.errors import counted, listed, shown
-from stochpref.posterior.diagnostics import Diagnostics
-from stochpref.posterior.summary import Identification, Row, judge_convergence
+from stochpref.posterior.summary import Identification, Row
 from stochpref.result import Drawn
-from stochpref.segments.posterior import CURVATURE
-from stochpref.verdicts import Verdict, Verdicts
+from stochpref.verdicts import Verdicts
 
 Array = NDArray[np.float64]
 
@@ -150,13 +148,6 @@ def most_wanted(goods: Sequence[Row]) -> str:
     """Return the goods that a segment wants most, in words."""
     liked = [row.name for row in sorted(goods, key=lambda row: -row.mean) if row.mean > 0]
     return listed(liked, _MOST_WANTED) if liked else "nothing in particular"
-
-
-def judge_draws(found: Diagnostics, n_effective: int, status: str, sampler: str, reason: str) -> Verdict:
-    """Return whether the draws can be trusted, in a line that says so or what to do."""
-    if sampler == CURVATURE:
-        return Verdict("good", f"intervals are those of the curvature at the maximum, which are approximate: {reason}")
-    return judge_convergence(found, n_effective, status)
 
 
 def judge_segments(segments: Sequence[SegmentRow], directions: Array, n_rivals: int) -> Identification:

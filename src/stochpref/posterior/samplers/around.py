@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 the stochpref developers
 # SPDX-License-Identifier: MIT
-"""Proposals around a mode, by Student's t law with the curvature there, to be weighted by the exact posterior."""
+"""Proposals around a mode, by Student's t law with the curvature there, to be weighted by the exact posterior.
+
+Where weights are of no use, draws of the Gaussian with that curvature.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,9 @@ from stochpref.posterior.target import Info, keyed_generator
 Array = NDArray[np.float64]
 
 _DEGREES: Final = 10.0  # of freedom of the proposals, at least
+
+IMPORTANCE: Final = "importance"
+CURVATURE: Final = "curvature"
 
 
 class Near(NamedTuple):
@@ -35,19 +41,22 @@ class AroundState(NamedTuple):
 
 @dataclass(frozen=True)
 class AroundMode:
-    """Proposals of any posterior that is known by its log-density.
+    """Proposals of any posterior that is known by its log-density, to be weighted; or draws of the Gaussian.
 
     near : the Gaussian near it.
     log_density_fn : coordinates (p,) -> log-density, up to a constant.
     parameters_fn : coordinates (chains, p) -> parameters of the law by name.
     seed : of all random numbers.
+    name : "importance" or "curvature".
+    is_weighed : draws of the Gaussian get weights too.
     """
 
     near: Near
     log_density_fn: Callable[[Array], float]
     parameters_fn: Callable[[Array], dict[str, Array]]
     seed: int
-    name: str = "importance"
+    name: str = IMPORTANCE
+    is_weighed: bool = False
     n_warmup: int = 0
     revision: ClassVar[int] = 1
 
@@ -72,7 +81,11 @@ class AroundMode:
 
     def _propose(self, rng: np.random.Generator) -> tuple[Array, float]:
         p, nu = len(self.near.centre), self.degrees
-        z = rng.standard_normal(p) / np.sqrt(rng.chisquare(nu) / nu)
+        z = rng.standard_normal(p)
+        if self.name == CURVATURE:
+            at = self.near.centre + self.near.factor @ z
+            return at, self.log_density_fn(at) + 0.5 * float(z @ z) if self.is_weighed else 0.0
+        z /= np.sqrt(rng.chisquare(nu) / nu)
         at = self.near.centre + self.near.factor @ z
         log_scale = float(gammaln(0.5 * (nu + p)) - gammaln(0.5 * nu)) - 0.5 * p * np.log(nu * np.pi)
         log_proposal = log_scale - 0.5 * (nu + p) * np.log1p(float(z @ z) / nu)
