@@ -4,14 +4,18 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import stochpref as sp
+from stochpref import cli
 from stochpref.laws.lognormal import draw_errors
 from stochpref.posterior.samplers.around import Near
 from stochpref.posterior.samplers.around_hamiltonian import AroundHamiltonian
@@ -270,3 +274,30 @@ def test_what_cannot_be_fitted_is_refused() -> None:
         fitted().log_density(data.under(Satiated("rest", 0.5)))
     with pytest.raises(sp.InvalidArgument, match="best prices are worked out where money is a good of its own"):
         fitted().best_prices(costs=0.5)
+
+
+def test_on_the_command_line(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sp.write_observations(satiated_purchases(60).under(sp.problems.Divisible()), "bought.csv")
+    Path("plain.csv").write_text(
+        "observation,good,price,quantity,budget\n"
+        + "".join(f"{t},{good},1.5,{1 + (t + i) % 3},20\n" for t in range(12) for i, good in enumerate(GOODS))
+    )
+
+    def run(*words: str, code: int = 0) -> str:
+        shown = CliRunner().invoke(cli.app, list(words))
+        assert shown.exit_code == code, shown.output
+        return shown.output
+
+    about = ("--problem", "satiated", "--outside", "rest")
+    assert "60 observations of 4 goods" in run("check", "bought.csv", *about)
+    assert "12 observations of 4 goods" in run("check", "plain.csv", *about)  # quantities above 1, and no caps stated
+    fit = ("fit", "bought.csv", *about, "--draws", "20", "--effective", "0", "--out", "fit")
+    said = run(*fit, "--worth-law", "gumbel", "--outside-scale", "common", "--json")
+    assert json.loads(said[said.index("{") : said.rindex("}") + 1])["law"] == "Gumbel log-worths (MDCEV)"
+    again = sp.load_fit("fit")
+    assert (again.worth_law, again.outside_scale, again.problem_) == ("gumbel", "common", Satiated("rest"))
+    assert "--outside is of --problem satiated" in run("check", "bought.csv", "--outside", "rest", code=2)
+    assert "cannot handle problem 'satiated'" in run(
+        "fit", "bought.csv", *about, "--model", "common", "--out", "other", code=2
+    )

@@ -162,7 +162,7 @@ def _along(mass_fn: MassFn, mean: Array, p: Complex) -> Complex:
 def _contour(mass_fn: MassFn, mean: Array, norm: float, saddle: float) -> float:
     """Return the log of ∫ Re[p^(1−n) exp(p² + |h|²/4p²) mass(h q)] dη on p = saddle + iη."""
     eta = _REACH * np.arange(_POINTS) / (_POINTS - 1)
-    p = saddle + 1j * eta
+    p: Complex = np.asarray(saddle + 1j * eta, np.complex128)
     exponent = (1 - len(mean)) * np.log(p) + p**2 + 0.25 * norm**2 / p**2
     highest = float(exponent[0].real)
     values = (np.exp(exponent - highest) * _along(mass_fn, mean, p)).real
