@@ -32,6 +32,7 @@ WAYS: Final = {
     "Gumbel, own outside scale": {"worth_law": "gumbel"},
     "MDCEV": MDCEV,
 }
+_TOLD: Final = 20  # data sets, after which coverage is told
 _NORMAL_95: Final = 1.959963984540054
 
 
@@ -62,6 +63,8 @@ def compare_folds(data: sp.Observations, n_folds: int = 5) -> None:
         for name, settings in WAYS.items():
             model = fitted(data[learn], n_draws=60, n_effective=60, **settings)
             scores[name][fold] = model.log_density(data[fold])
+        told = (f"{name} {values[fold].mean():.4f}" for name, values in scores.items())
+        print(f"  a fold of {len(fold)}: {', '.join(told)}", flush=True)
     print(f"recreation, {len(data):,} people, {n_folds} folds, log profile, the rest of income outside, a person:")
     for name, values in scores.items():
         gap = values - scores["MDCEV"]
@@ -131,15 +134,17 @@ def print_coverage(n_sets: int, sizes: tuple[int, ...] = (5, 10), n_observations
             parts = [drawn[name].values for name in ("location", "log_scale", "log_satiation")]
             low, high = np.quantile(np.concatenate(parts, axis=2), (0.025, 0.975), axis=(0, 1))
             hits["posterior"].append((low < truth) & (truth < high))
-        seconds = (time.process_time() - started) / n_sets
-        for name, found in hits.items():
-            each = np.array(found)
-            shares = "   ".join(f"{kind} {_covered(each[:, kinds == kind])}" for kind in dict.fromkeys(kinds))
-            print(
-                f"n = {n}, T = {n_observations:,}, {n_sets} sets, {name:<10} {shares}   all {_covered(each)}",
-                flush=True,
-            )
-        print(f"  {seconds:.1f} s a set")
+            if (seed + 1) % _TOLD == 0 or seed + 1 == n_sets:
+                _tell(f"n = {n}, T = {n_observations:,}, {seed + 1} sets", kinds, hits)
+        print(f"  {(time.process_time() - started) / n_sets:.1f} s a set")
+
+
+def _tell(about: str, kinds: NDArray[np.str_], hits: dict[str, list[Array]]) -> None:
+    """Print how many intervals hold the truth so far."""
+    for name, found in hits.items():
+        each = np.array(found)
+        shares = "   ".join(f"{kind} {_covered(each[:, kinds == kind])}" for kind in dict.fromkeys(kinds.tolist()))
+        print(f"{about}, {name:<10} {shares}   all {_covered(each)}", flush=True)
 
 
 def _covered(hits: Array) -> str:

@@ -200,18 +200,19 @@ class MovingMarket:
 
     def utilities(self, draw: int, crowd: int | None = None) -> Array:  # noqa: ARG002
         """Refuse: there are no customers without what they face."""
-        raise _unmoved()
+        raise unmoved()
 
     def sample(self, draw: int, size: int, *, rng: np.random.Generator) -> Array:  # noqa: ARG002
         """Refuse: there are no customers without what they face."""
-        raise _unmoved()
+        raise unmoved()
 
     def page_arrays(self) -> dict[str, Array]:
         """Refuse: there are no customers without what they face."""
-        raise _unmoved()
+        raise unmoved()
 
 
-def _unmoved() -> InvalidArgument:
+def unmoved() -> InvalidArgument:
+    """Return the refusal of questions to customers of whom it must be known what they face."""
     return InvalidArgument(
         "this question takes customers who want the same whatever they face; received a fit whose laws move with "
         "features; demand, elasticities and effects answer for it, or fit without features"

@@ -26,7 +26,7 @@ from stochpref.names import (
 )
 
 AUTO: Final = "auto"  # the model that purchases held out speak for
-MOVED: Final = ("heterogeneous", "normal")  # models whose tastes can move with features
+MOVED: Final = ("heterogeneous", "normal", "satiated")  # models whose tastes can move with features
 _ALONE: Final = "heterogeneous"  # the model of what is fitted without choosing: a folder, or groups
 
 
@@ -138,13 +138,21 @@ class Fading:
         str | None, one_of(PROFILES, "Satiated: worth fades as the logarithm of quantities, or a power, learned.")
     ] = None
     worth_law: Annotated[str | None, one_of(FADING_LAWS, "Satiated: of worths; gumbel is MDCEV.")] = None
+    satiation_features: Annotated[
+        str | None, typer.Option(help="Satiated: what log-satiations move with.", metavar="NAME,NAME")
+    ] = None
     outside_scale: Annotated[
         str | None, one_of(OUTSIDE_SCALES, "Satiated: whether the outside good's worth spreads as others' does.")
     ] = None
 
     def settings(self) -> dict[str, Any]:
         """Return what the model is made with."""
-        return given(self)
+        return given(self) | ({"satiation_features": self.moving} if self.satiation_features else {})
+
+    @property
+    def moving(self) -> tuple[str, ...]:
+        """The features that log-satiations move with."""
+        return tuple(name.strip() for name in (self.satiation_features or "").split(",") if name.strip())
 
 
 Options: TypeAlias = Drawing | OneLaw | Segmenting | Relating | Fading | Searching

@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -125,6 +126,8 @@ def fit(
     }  # fmt: skip
     is_alone = by is not None or _is_stored(files)
     named = named_models(model, options, is_alone=is_alone, has_features=bool(reading.feature))
+    moving, read = reading.feature, [*(reading.feature or ()), *fading.moving]
+    reading = replace(reading, feature=list(dict.fromkeys(read)) or None)
     odd = searching.odd
     if searching.spreadsheet and odd is None:
         raise InvalidArgument("--spreadsheet is about the file that --odd names; name one")
@@ -132,8 +135,8 @@ def fit(
         ready_file(odd, "--odd", suffixes=(".csv",), sources=files)
     is_strict = drawing.require_converged or searching.require_optimal
     settings = {name: settings_of(options[name]) | {"degenerate": degenerate} for name in named}
-    if reading.feature:
-        settings[named[0]]["features"] = tuple(reading.feature)
+    if moving:
+        settings[named[0]]["features"] = tuple(moving)
     if by is not None:
         if single_precision or odd is not None:
             raise InvalidArgument(f"{'--odd' if odd else '--single-precision'} is for a single fit; leave out --by")

@@ -16,9 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from stochpref import __version__
 from stochpref.checks import check_choice
 from stochpref.errors import NotConverged, NotIdentified, UnreadableData
-from stochpref.kinds import ABSENT, BELOW
 from stochpref.laws import LognormalLaw
-from stochpref.market import N_CROWDS
 from stochpref.models.account import Account
 from stochpref.models.candidate import Candidate
 from stochpref.models.drawn import draw_posterior
@@ -28,24 +26,25 @@ from stochpref.models.shared import check_observations, generator
 from stochpref.models.storage import SavedFit, restore_model
 from stochpref.models.values import array_in
 from stochpref.names import FADING_LAWS, OUTSIDE_SCALES, PROFILES, TIES
-from stochpref.observations import Observations
+from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.diagnostics import Diagnostics
-from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, as_tree, group, observations_of, parameters_of, thinned
+from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, as_tree, group, observations_of
 from stochpref.posterior.summary import judge_convergence
 from stochpref.problems.satiated import Satiated
 from stochpref.satiation.answers import SatiatedDemand, SplitElasticities, with_split, with_spread
-from stochpref.satiation.fitting import AXES, NAME_OF_ERROR, Frame, Settings, learn
+from stochpref.satiation.fitting import AXES, Frame, Settings, learn
 from stochpref.satiation.likelihood import SatiatedLikelihood, most_likely
-from stochpref.satiation.market import SatiatedMarket, make_errors
-from stochpref.satiation.predictive import AVERAGED, add_log_densities, log_predictive
-from stochpref.satiation.summary import SatiatedSummary, estimated, good_rows, judge_law
+from stochpref.satiation.market import SatiatedMarket
+from stochpref.satiation.moving import Moving, checked_features
+from stochpref.satiation.posterior import SatiatedPosterior
+from stochpref.satiation.predictive import add_log_densities
+from stochpref.satiation.summary import SatiatedSummary
 from stochpref.stores.packing import data_hash
 from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
-_PURCHASES: Final = 4e6  # simulated for a call of `demand`: sorting goods takes about a microsecond
 _DRAFT: Final = {"n_draws": 60, "n_effective": 60}
 _LAWS_IN_WORDS: Final = {"lognormal": "lognormal worths", "gumbel": "Gumbel log-worths (MDCEV)"}
 _DENSITY: Final = (
@@ -60,6 +59,9 @@ class SatiatedUtility(Fit):
     Parameters
     ----------
     profile : how worth fades: "log", u γ log(1 + x/γ), or "power", u γ/α ((1 + x/γ)^α − 1) with α learned first.
+    features, satiation_features : what log-worths, and log-satiations, move with: names of features of the
+        observations, and "price", the menus' unless there is a feature of that name; with one coefficient for all goods
+        or, as "income:good", one for each.
     worth_law : of what first units are worth: "lognormal", or "gumbel", the multiple discrete-continuous extreme value
         model (MDCEV).
     outside_scale : "own", the outside good's worth is spread as it will, or "common", as that of the others.
@@ -77,6 +79,8 @@ class SatiatedUtility(Fit):
     satiation_ : (n,) γ of each good, the exponential of the posterior mean of its logarithm; NaN of the outside good.
     location_, scale_of_worth_, outside_scale_ : posterior means of log-worths (n,), of their spread and of that of the
         outside good, which is NaN where there is none.
+    coefficients_ : posterior means of the coefficients of features by name, in the units given; {} without. What is
+        said of goods, here and elsewhere, is where every feature is average.
     power_ : α; 0 for the logarithm.
     posterior_ : xarray DataTree with draws of "location", "log_scale" and "log_satiation".
     sampler_, reason_, status_, seconds_, diagnostics_, is_converged_, is_identified_ : as of `HeterogeneousUtility`.
@@ -97,6 +101,8 @@ class SatiatedUtility(Fit):
     def __init__(
         self,
         profile: str = "log",
+        features: Sequence[str] = (),
+        satiation_features: Sequence[str] = (),
         worth_law: str = "lognormal",
         outside_scale: str = "own",
         random_state: int | np.random.Generator | None = None,
@@ -110,6 +116,8 @@ class SatiatedUtility(Fit):
         verbose: bool = False,
     ) -> None:
         self.profile = profile
+        self.features = features
+        self.satiation_features = satiation_features
         self.worth_law = worth_law
         self.outside_scale = outside_scale
         self.random_state = random_state
@@ -161,6 +169,7 @@ class SatiatedUtility(Fit):
         attributes = {"version": __version__, "sampler": self.sampler_, "seed": seed}
         self.posterior_ = as_tree(drawn.draws, AXES, source, attributes)
         self.command_: list[str] | None = None
+        self._moving = learning.frame.moving
         self._conclude(drawn.diagnostics, has_peak=learning.peak.has_converged)
         if not self.is_converged_:
             warnings.warn(self._convergence.text, NotConverged, stacklevel=2)
@@ -174,31 +183,27 @@ class SatiatedUtility(Fit):
         check_choice(self.outside_scale, "outside_scale", OUTSIDE_SCALES)
         check_choice(self.degenerate, "degenerate", TIES)
         check_choice(self.engine, "engine", ("cpu",))
-        return Settings(self.profile, self.worth_law, self.outside_scale == "own")
+        asked = (
+            checked_features(self.features, "features"),
+            checked_features(self.satiation_features, "satiation_features"),
+        )
+        return Settings(self.profile, self.worth_law, self.outside_scale == "own", *asked)
 
     def _conclude(self, found: Diagnostics, *, has_peak: bool) -> None:
-        problem = self.problem_
+        problem, settings, n = self.problem_, self._settings(), len(self.goods_)
         assert isinstance(problem, Satiated)
-        frame = self._frame = Frame.of(self.observations_, self._settings(), problem.bend)
-        parameters = frame.parameters
-        self._has_peak, self.diagnostics_ = has_peak, found.labelled(parameters.labels())
-        self._phi = parameters.named_of(_flat(parameters_of(self.posterior_)))
-        side, n = frame.bought.side, len(self.goods_)
-        self._n_bought = ((side != BELOW) & (side != ABSENT)).sum(axis=0)
-        mean = self._phi.mean(axis=0)
-        self.location_: Array = mean[parameters.blocks["location"]][:n]
-        self.satiation_: Array = np.full(n, np.nan)
-        self.satiation_[parameters.inside] = np.exp(mean[parameters.blocks["satiation"]])
-        scales = np.exp(self._phi[:, parameters.blocks["scale"]]).mean(axis=0)
-        self.scale_of_worth_ = float(scales[0])
-        self.outside_scale_ = float(scales[1]) if len(scales) > 1 else float("nan")
+        frame = Frame.of(self.observations_, settings, problem.bend, self._moving)
+        own = self._posterior = SatiatedPosterior(self.posterior_, frame, settings)
+        self._has_peak, self.diagnostics_ = has_peak, found.labelled(frame.parameters.labels())
+        self.location_: Array = own.part("location", own.mean)[:n]
+        self.satiation_ = own.satiation(n)
+        scales = [one.mean for one in own.scales()]
+        self.scale_of_worth_, self.outside_scale_ = scales[0], scales[1] if len(scales) > 1 else float("nan")
         self.power_ = 1.0 - problem.bend
         self._convergence = judge_convergence(found, self.n_effective, self.status_)
         if not has_peak:
             self._convergence = Verdict("bad", "NOT CONVERGED: the climb to the mode ended on a slope; fit fewer goods")
-        names = [parameters.goods[i] for i in parameters.inside]
-        blocks = {name: self._phi[:, parameters.blocks[name]] for name in ("satiation", "scale")}
-        self._identification = judge_law(names, self._n_bought[parameters.inside], blocks)
+        self._identification = own.identification()
         self.is_converged_ = self._convergence.status == "good"
         self.is_identified_ = self._identification.status == "good"
         self.check_ = self.ranking_ = None
@@ -206,29 +211,24 @@ class SatiatedUtility(Fit):
     @property
     def best_utility(self) -> Array:
         """The utility of the customer in the middle at posterior means, of length 1, over `coordinates_`."""
-        return np.asarray(self._middle(self._phi.mean(axis=0)))
+        return self._posterior.middle(self._posterior.mean)
 
     @property
     def directions(self) -> Array:
         """The same of every posterior draw."""
-        return np.asarray(self._middle(self._phi))
+        return self._posterior.middle(self._posterior.phi)
 
-    def _middle(self, phi: Array) -> Array:
-        """Return utilities (…, N) of length 1 of customers in the middle of each good's worths."""
-        parameters = self._frame.parameters
-        logs, fades = phi[..., parameters.blocks["location"]], phi[..., parameters.blocks["satiation"]]
-        both = np.concatenate([logs, logs[..., parameters.inside] + fades], axis=-1)
-        made = np.exp(both - both.max(axis=-1, keepdims=True))
-        return np.asarray(made / np.linalg.norm(made, axis=-1, keepdims=True))
+    def best_at(self, menus: Menus | Observations) -> Array:
+        """Return the same utility, (T, N) at menus where features move it."""
+        return self._posterior.middle_at(menus) if self._posterior.moves_with_features else self.best_utility
 
     @property
     def wanted(self) -> Wanted:
         """What a first unit is worth to the customer in the middle, over the goods, with 90 % intervals."""
         n = len(self.goods_)
-        length = float(np.linalg.norm(self.best_utility[:n]))
-        worths = np.exp(self._phi[:, self._frame.parameters.blocks["location"]][:, :n])
-        scaled = worths / np.linalg.norm(worths, axis=1, keepdims=True)
-        return Wanted(self.best_utility[:n] / length, np.quantile(scaled, (0.05, 0.95), axis=0).T)
+        own = self.best_utility[:n]
+        ends = np.quantile(self._posterior.first_units(n), (0.05, 0.95), axis=0).T
+        return Wanted(own / float(np.linalg.norm(own)), ends)
 
     @property
     def is_settled(self) -> bool:
@@ -250,28 +250,32 @@ class SatiatedUtility(Fit):
 
     @property
     def law_(self) -> LognormalLaw:
-        """The law at posterior means, to simulate customers with."""
-        parameters, mean = self._frame.parameters, self._phi.mean(axis=0)
-        return LognormalLaw(
-            mean[parameters.blocks["location"]], np.exp(parameters.log_scales(mean)),
-            np.exp(mean[parameters.blocks["satiation"]]), parameters.outside, NAME_OF_ERROR[self.worth_law],
-        )  # fmt: skip
+        """The law at posterior means, where every feature is average, to simulate customers with."""
+        return self._posterior.law()
+
+    @property
+    def coefficients_(self) -> dict[str, float]:
+        """Posterior means of the coefficients of features, by name, in the units given."""
+        check_is_fitted(self)
+        return {one.name: one.mean for one in self._posterior.coefficients()}
+
+    @property
+    def needed_features(self) -> tuple[str, ...]:
+        """The features that menus must have."""
+        return self._moving.needed
+
+    @property
+    def prices_move_tastes(self) -> bool:
+        """Whether prices of menus are among what worths or satiations move with."""
+        return "price" in self.needed_features and "price" not in self.observations_.features
 
     def market(
         self, n_customers: int | None = None, n_draws: int = MAX_LIKELIHOOD_DRAWS, n_menus: int = 1
     ) -> SatiatedMarket:
         """Return the laws and customers that `demand` asks; customers depend on the fit's seed only."""
         check_is_fitted(self)
-        parameters, phi = self._frame.parameters, self._thinned(n_draws)
-        if n_customers is None:
-            n_customers = int(np.clip(_PURCHASES / (len(phi) * n_menus), 256, 8192))
-        rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 1])
-        error = NAME_OF_ERROR[self.worth_law]
-        errors = make_errors(error, len(parameters.goods), n_customers, N_CROWDS, rng=rng)
-        return SatiatedMarket(
-            self.coordinates_, phi[:, parameters.blocks["location"]], np.exp(parameters.log_scales(phi)),
-            phi[:, parameters.blocks["satiation"]], parameters.outside, error, errors, N_CROWDS,
-        )  # fmt: skip
+        seed = 0 if self.seed_ is None else self.seed_
+        return self._posterior.market(self.coordinates_, n_customers, n_draws, n_menus, seed)
 
     def demand(
         self,
@@ -312,10 +316,6 @@ class SatiatedUtility(Fit):
         faced = self._faced(menus, budgets)
         return with_split(found, self._asked(n_customers, n_draws, 2 * len(found.goods)), faced)
 
-    def _thinned(self, most: int) -> Array:
-        """Return at most so many draws (draws, P) of all parameters."""
-        return self._frame.parameters.named_of(_flat(thinned(self.posterior_, most)[0]))
-
     def log_density(self, observations: Observations) -> Array:
         """Return (T,) the log posterior predictive density of each bundle.
 
@@ -325,8 +325,7 @@ class SatiatedUtility(Fit):
         to the same bundles, and nothing else.
         """
         own = self._own(observations)
-        frame = Frame.of(own, self._settings(), self._frame.problem.bend)
-        return log_predictive(frame.bought, frame.parameters, frame.moves, self._thinned(AVERAGED))
+        return self._posterior.log_predictive(own)
 
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) log-densities, as `log_density` does; they cannot be compared with log-probabilities."""
@@ -338,7 +337,7 @@ class SatiatedUtility(Fit):
         from arviz_stats import loo  # noqa: PLC0415
 
         if "log_likelihood" not in self.posterior_.children:
-            add_log_densities(self.posterior_, *self._frame[:3])
+            add_log_densities(self.posterior_, *self._posterior.frame[:3])
         found = loo(self.posterior_, var_name="bundles", pointwise=True)
         return np.asarray(found.elpd_i.values, np.float64).ravel()
 
@@ -348,15 +347,7 @@ class SatiatedUtility(Fit):
         A power that was learned is held at its value, whose standard error is `power_error_`.
         """
         check_is_fitted(self)
-        phi, parameters = self._phi.mean(axis=0), self._frame.parameters
-        start = np.linalg.lstsq(parameters.matrix, phi - parameters.base, rcond=None)[0]
-        return most_likely(self._frame, self.observations_, start)
-
-    @property
-    def _left_out(self) -> str:
-        """The good whose quantity is no coordinate of densities."""
-        outside, goods = self._frame.parameters.outside, self._frame.parameters.goods
-        return "the first of them" if outside is None else goods[outside]
+        return most_likely(self._posterior.frame, self.observations_, self._posterior.free())
 
     def judge(self) -> tuple[Verdict, Verdict]:
         """Return the verdicts on draws and data."""
@@ -369,19 +360,12 @@ class SatiatedUtility(Fit):
     def summary(self) -> SatiatedSummary:
         """Return what was learned and how far to trust it, printable."""
         check_is_fitted(self)
-        parameters, verdicts = self._frame.parameters, self.verdicts()
-        sizes = group(self.posterior_, "posterior").sizes
-        fades = self._phi[:, parameters.blocks["satiation"]]
-        by_name = {parameters.goods[i]: fades[:, j] for j, i in enumerate(parameters.inside)}
-        location = self._phi[:, parameters.blocks["location"]]
-        rows = good_rows(self.goods_, self._n_bought, location, by_name)
-        scales = np.exp(self._phi[:, parameters.blocks["scale"]])
-        told = ("spread of log-worths", "spread of the outside good's log-worth")
+        verdicts, sizes = self.verdicts(), group(self.posterior_, "posterior").sizes
         return SatiatedSummary(
             n_observations=self.n_observations_,
             n_goods=len(self.goods_),
             law=_LAWS_IN_WORDS[self.worth_law],
-            density=_DENSITY.format(self._left_out),
+            density=_DENSITY.format(self._posterior.left_out),
             sampler=self.sampler_,
             reason=self.reason_,
             n_chains=sizes["chain"],
@@ -390,8 +374,9 @@ class SatiatedUtility(Fit):
             is_identified=self.is_identified_,
             verdict=(self._convergence.text, *self._identification.lines, verdicts.fits.text),
             verdicts=verdicts,
-            goods=tuple(sorted(rows, key=lambda row: -row.mean)),
-            scales=tuple(estimated(told[i], scales[:, i]) for i in range(scales.shape[1])),
+            goods=self._posterior.rows(self.goods_),
+            scales=self._posterior.scales(),
+            coefficients=self._posterior.coefficients(),
             power=self.power_,
             power_error=self.power_error_,
             pareto_k=self.diagnostics_.pareto_k,
@@ -402,7 +387,8 @@ class SatiatedUtility(Fit):
     def _learned(self) -> tuple[dict[str, Any], xr.DataTree]:
         learned = {
             "sampler": self.sampler_, "reason": self.reason_, "status": self.status_, "seconds": self.seconds_,
-            "has_peak": self._has_peak, "power_error": self.power_error_, "diagnostics": self.diagnostics_.as_dict(),
+            "has_peak": self._has_peak, "moving": self._moving.settings(), "power_error": self.power_error_,
+            "diagnostics": self.diagnostics_.as_dict(),
         }  # fmt: skip
         kept = {name: part for name, part in self.posterior_.children.items() if name != "log_likelihood"}
         return learned, xr.DataTree.from_dict({name: part.to_dataset() for name, part in kept.items()})
@@ -416,8 +402,11 @@ class SatiatedUtility(Fit):
         if not (isinstance(kept.problem, Satiated) and kept.n_goods == model.n_features_in_):
             raise UnreadableData(f"{learned.where}: observations must be of problem 'satiated'; save the fit again")
         model.goods_, model.problem_, model.posterior_ = kept.goods, kept.problem, saved.tree
-        sizes = Frame.of(kept, settings, kept.problem.bend).parameters.labels()
+        model._moving = Moving.restore(learned.part("moving").found, kept.goods, kept.problem)
+        sizes = Frame.of(kept, settings, kept.problem.bend, model._moving).parameters.labels()
         for name, axes in AXES.items():
+            if name not in sizes:
+                continue
             values = array_in(saved.tree, f"posterior/{name}", ("chain", "draw", *axes), "f", learned.where)
             if values.shape[2] != len(sizes[name]):
                 raise UnreadableData(f"{learned.where}: {name} must be of {len(sizes[name])}; save the fit again")
@@ -428,8 +417,3 @@ class SatiatedUtility(Fit):
         found = Diagnostics.restore(dict(learned.part("diagnostics").found))
         model._conclude(found, has_peak=bool(learned.found.get("has_peak")))
         return model
-
-
-def _flat(drawn: dict[str, Array]) -> dict[str, Array]:
-    """Return draws of all chains in one."""
-    return {name: values.reshape(-1, *values.shape[2:]) for name, values in drawn.items()}

@@ -134,7 +134,8 @@ def _bundles(market: Market, menu: Menus) -> list[Array]:
     problem = problem_of(menu)
     columns = places_of(problem.coordinates(menu.goods), market.goods)
     picked = np.unique(np.linspace(0, market.n_draws - 1, min(_DRAWS, market.n_draws)).astype(int))
-    return [problem.choose(market.utilities(int(s))[:, None, columns], menu)[:, 0] for s in picked]
+    ((_, own),) = market.facing(menu).parts
+    return [problem.choose(own.utilities(int(s))[:, None, columns], menu)[:, 0] for s in picked]
 
 
 def _fields_of(found: Demand | Elasticities) -> dict[str, Any]:

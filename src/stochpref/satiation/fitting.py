@@ -22,6 +22,7 @@ from stochpref.posterior.samplers.around import AroundMode, Near
 from stochpref.posterior.samplers.around_hamiltonian import AroundHamiltonian
 from stochpref.problems.satiated import REST, Bought, Satiated
 from stochpref.satiation.climbing import Peak, Prior, Target, climb
+from stochpref.satiation.moving import Moving
 from stochpref.satiation.parameters import Moves, Parameters
 from stochpref.satiation.quadrature import GUMBEL, NORMAL
 
@@ -31,36 +32,60 @@ ERROR_OF: Final = {"lognormal": NORMAL, "gumbel": GUMBEL}  # of the law's name
 NAME_OF_ERROR: Final = {"lognormal": "normal", "gumbel": "gumbel"}
 AXES: Final = {
     "location": ("worth_of",), "log_scale": ("scale_of",), "log_satiation": ("satiation_of",),
+    "location_features": ("coefficient",), "satiation_features": ("satiation_coefficient",),
 }  # fmt: skip
 
 
 class Settings(NamedTuple):
-    """What is asked for: a profile, a law, and whether the outside good has a scale of its own."""
+    """What is asked for.
+
+    profile, law : of worth, and of worths.
+    own_scale : the outside good has a scale of its own.
+    features, satiation_features : what log-worths and log-satiations move with.
+    """
 
     profile: str
     law: str
     own_scale: bool
+    features: tuple[str, ...] = ()
+    satiation_features: tuple[str, ...] = ()
 
 
 class Frame(NamedTuple):
-    """What a likelihood takes: bundles, parameters, how features move them, and the problem."""
+    """What a likelihood takes.
+
+    bought, parameters, moves : bundles, parameters, and what features multiply coefficients by.
+    problem : what customers solve.
+    moving : how features move worths.
+    """
 
     bought: Bought
     parameters: Parameters
     moves: Moves
     problem: Satiated
+    moving: Moving
 
     @classmethod
-    def of(cls, observations: Observations, settings: Settings, bend: float | None) -> Self:
-        """Return the frame of observations; `bend` is None to be learned."""
+    def of(
+        cls, observations: Observations, settings: Settings, bend: float | None, moving: Moving | None = None
+    ) -> Self:
+        """Return the frame of observations.
+
+        Parameters
+        ----------
+        bend : None to be learned.
+        moving : how features move worths, of a fit; None to take it from the observations.
+        """
         problem = observations.problem
         assert isinstance(problem, Satiated)
+        if moving is None:
+            moving = Moving.of(observations, settings.features, settings.satiation_features)
         goods = (*observations.goods, *((REST,) if problem.outside == REST else ()))
         parameters = Parameters.of(
             goods, problem.outside_place(observations.goods), ERROR_OF[settings.law], bend=bend,
-            own_scale=settings.own_scale,
+            own_scale=settings.own_scale, features=moving.names,
         )  # fmt: skip
-        return cls(problem.bought(observations), parameters, Moves.none(len(goods)), problem)
+        return cls(problem.bought(observations), parameters, moving.moves(observations), problem, moving)
 
     def target(self) -> Target:
         """Return the posterior under the weak prior."""

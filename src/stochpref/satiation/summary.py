@@ -63,7 +63,7 @@ class SatiatedSummary(Drawn):
     n_chains, n_draws : draws kept of each chain.
     is_converged, is_identified, verdict, verdicts : the verdicts, in words what to do, and in grades.
     goods : a row for each, the one worth most for its price first.
-    scales : spreads of log-worths.
+    scales : spreads of log-worths. coefficients : of features, in the units given.
     power, power_error : α of the worth of quantities, 0 for the logarithm; its standard error, None if it was stated.
     pareto_k : of importance weights; None for chains.
     cautions, titles : as of every fit.
@@ -83,6 +83,7 @@ class SatiatedSummary(Drawn):
     verdicts: Verdicts
     goods: tuple[SatiatedRow, ...]
     scales: tuple[Estimated, ...]
+    coefficients: tuple[Estimated, ...]
     power: float
     power_error: float | None
     pareto_k: float | None
@@ -112,7 +113,7 @@ class SatiatedSummary(Drawn):
         if len(self.goods) > 30:
             lines.append(f"  and {len(self.goods) - 30} more goods")
         lines.append("")
-        for one in self.scales:
+        for one in (*self.scales, *self.coefficients):
             lines.append(f"  {shown(one.name, 38):<40}{one.mean:>9.3f}   {one.lower:.3f} to {one.upper:.3f}")
         error = "" if self.power_error is None else f" ± {self.power_error:.2g}"
         lines.append(f"  {'power of the worth of quantities':<40}{self.power:>9.3f}{error}")
@@ -132,7 +133,7 @@ def estimated(name: str, draws: Array) -> Estimated:
 
 
 def good_rows(
-    names: Sequence[str], n_bought: Array, location: Array, fades: Mapping[str, Array]
+    names: Sequence[str], n_bought: NDArray[np.int64], location: Array, fades: Mapping[str, Array]
 ) -> tuple[SatiatedRow, ...]:
     """Return a row for each good of which the location (draws, k) is known.
 
@@ -149,7 +150,7 @@ def good_rows(
     return tuple(rows)
 
 
-def judge_law(names: Sequence[str], n_bought: Array, drawn: Mapping[str, Array]) -> Identification:
+def judge_law(names: Sequence[str], n_bought: NDArray[np.int64], drawn: Mapping[str, Array]) -> Identification:
     """Return what data tell of worths that fade.
 
     Parameters
