@@ -111,9 +111,11 @@ def real(folder: Path, n_bootstrap: int, *, has_posterior: bool) -> None:
         rng = np.random.default_rng(1)
         picks = [rng.integers(len(learn), size=len(learn)) for _ in range(n_bootstrap)]
         again = np.array([sp.fit_maximum_likelihood(learn[rows], features=("price",)).coefficients for rows in picks])
-        ratio = found.standard_errors / again.std(axis=0, ddof=1)
-        told = ", ".join(f"{name} {r:.3f}" for name, r in zip(found.coefficient_names, ratio, strict=True))
-        print(f"  standard errors over those of {n_bootstrap} resamples (± {1 / np.sqrt(2 * n_bootstrap):.3f}): {told}")
+        spread = again.std(axis=0, ddof=1)
+        print(f"  errors over those of {n_bootstrap} resamples of choices (± {1 / np.sqrt(2 * n_bootstrap):.3f})")
+        for kind, errors in (("robust", found.robust_standard_errors), ("of the law", found.standard_errors)):
+            each = zip(found.coefficient_names, errors / spread, strict=True)
+            print(f"    {kind:<12}" + ", ".join(f"{name} {ratio:.3f}" for name, ratio in each))
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,12 @@ def test_the_truth_is_recovered_in_the_units_given() -> None:
     assert np.abs(z).max() < 3.5
     assert found.standard_errors[list(truth).index("tax")] < 1.0
     assert np.all(np.abs(found.clustered_standard_errors / found.standard_errors - 1) < 0.5)  # customers do not matter
+    np.testing.assert_allclose(found.robust_standard_errors, found.standard_errors, rtol=0.2)  # the law is right
+    assert "rely on the robust errors" not in str(found)
     np.testing.assert_allclose(found.laws(data)[0], found.coefficients[:4] + _moved(found, data, 0), atol=1e-9)
     assert found.log_likelihood == pytest.approx(found.log_likelihoods(data).sum(), abs=1e-6)
+    wide = replace(found, robust_standard_errors=0.5 * found.standard_errors)
+    assert "rely on the robust errors" in str(wide)
     other = sp.Observations(
         data.prices, data.budgets, data.bundles, goods=data.goods,
         features={"tax": 100 * data.features["tax"] + 7, "income": data.features["income"]},

@@ -32,6 +32,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _DIFFERENCE: Final = 1e-3
+_ENOUGH: Final = 200  # observations whose scores tell how they spread
+_APART: Final = 1.5  # times: robust errors that differ by more say that the law's own are wrong
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,6 +44,8 @@ class FeatureLikelihood(Drawn):
     ----------
     coefficient_names : p of them: the goods (and money) for the intercepts, then the features.
     coefficients, standard_errors : (p,) in the units of the features.
+    robust_standard_errors : (p,) by how the scores of single observations spread, which a bootstrap of observations
+        agrees with where customers differ otherwise than the law says.
     clustered_standard_errors : (p,) that allow purchases of one customer to resemble each other; None where no customer
         repeats.
     covariance : (p, p) the inverse of the observed information.
@@ -57,6 +61,7 @@ class FeatureLikelihood(Drawn):
     coefficient_names: tuple[str, ...]
     coefficients: Array
     standard_errors: Array
+    robust_standard_errors: Array
     clustered_standard_errors: Array | None
     covariance: Array
     log_likelihood: float
@@ -93,6 +98,7 @@ class FeatureLikelihood(Drawn):
                 "name": name,
                 "estimate": float(self.coefficients[i]),
                 "standard_error": float(self.standard_errors[i]),
+                "robust_standard_error": float(self.robust_standard_errors[i]),
                 **({} if clustered is None else {"clustered_standard_error": float(clustered[i])}),
                 "p": float(2 * norm.sf(abs(self.coefficients[i] / self.standard_errors[i]))),
             }
@@ -102,18 +108,27 @@ class FeatureLikelihood(Drawn):
     def remarks(self) -> tuple[str, ...]:
         """Return what to make of the fit, what was left out, and how likely it is."""
         likely = f"log-likelihood {self.log_likelihood:.6g}, AIC {self.aic:.6g}, BIC {self.bic:.6g}"
-        return (self.message, *self.notes, likely)
+        differs = "customers differ otherwise than the law says: rely on the robust errors, not on the others"
+        return (self.message, *self.notes, *([differs] if self._is_apart else []), likely)
+
+    @property
+    def _is_apart(self) -> bool:
+        """Whether robust errors differ from those of the law by more than chance would have it."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            apart = np.abs(np.log(self.robust_standard_errors / self.standard_errors))
+        return bool(self.n_observations >= _ENOUGH and np.any(apart[np.isfinite(apart)] > np.log(_APART)))
 
     def __str__(self) -> str:
         moving = ", ".join(map(shown, self.features))
         lines = [f"Laws of {len(self.goods)} goods that move with {moving}, from {self.n_observations:,} observations"]
         lines += [*(f"  {remark}" for remark in self.remarks()), ""]
-        heading = "standard error" + ("" if self.clustered_standard_errors is None else "   by customer")
+        heading = "standard error    robust" + ("" if self.clustered_standard_errors is None else "   by customer")
         lines.append(f"  {'':<26}{'estimate':>12}   {heading}")
         for row in self.records():
             more = f"{row['clustered_standard_error']:>14.3g}" if "clustered_standard_error" in row else ""
             lines.append(
-                f"  {shown(row['name'], 24):<26}{row['estimate']:>12.4f}   {row['standard_error']:<14.3g}{more}"
+                f"  {shown(row['name'], 24):<26}{row['estimate']:>12.4f}   {row['standard_error']:>14.3g}"
+                f"{row['robust_standard_error']:>10.3g}{more}"
             )
         return "\n".join(lines)
 
@@ -193,14 +208,17 @@ def fit_features(
     inverse = _inverse(information)
     change, n_free, log_likelihood = design.to_units, len(theta), float(values.sum())
     covariance, clusters = change @ inverse @ change.T, clusters_of(used)
-    robust = None
-    if clusters is not None:
-        robust = np.sqrt(np.diag(change @ clustered_covariance(inverse, scores, clusters) @ change.T))
+
+    def errors(whose: Indices) -> Array:
+        found = change @ clustered_covariance(inverse, scores, whose) @ change.T
+        return np.asarray(np.sqrt(np.diag(found)))
+
     return FeatureLikelihood(
         coefficient_names=design.names,
         coefficients=change @ theta,
         standard_errors=np.sqrt(np.diag(covariance)),
-        clustered_standard_errors=robust,
+        robust_standard_errors=errors(np.arange(len(used))),
+        clustered_standard_errors=None if clusters is None else errors(clusters),
         covariance=covariance,
         log_likelihood=log_likelihood,
         aic=2 * n_free - 2 * log_likelihood,
