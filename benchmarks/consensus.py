@@ -1,7 +1,7 @@
 """The common utility: scores, proofs and times, each beside the paper's figure, Algorithm 2 or an optimum by others.
 
 ``python -m benchmarks.consensus scores --size full`` prints the figures quoted in the documentation; without arguments
-every section runs at a small size. Sections: scores, certified, optimum, hard, times, large.
+every section runs at a small size. Sections: scores, certified, optimum, hard, times, large, whole.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import argparse
 import time
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import combinations, product
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, hstack
 
 import stochpref as sp
 from benchmarks.programmes import fit_trimmed_hinge
-from stochpref.consensus.solving import Effort
+from stochpref.consensus.effort import Effort
+from stochpref.laws import uniform_directions
 from stochpref.paper.annealing import Annealing
 
 LAWS = ("uniform", "discrete", "fixed")
@@ -256,7 +258,76 @@ def large(size: str) -> None:
             )  # fmt: skip
 
 
-SECTIONS = ("scores", "certified", "optimum", "hard", "times", "large")
+def whole(size: str) -> None:
+    """Whole goods: planted utilities at menus of their own, and brute force on tiny data."""
+    sizes = [(5, 200), (10, 500), (20, 500), (30, 300)] if size == "small" else SIZES_WHOLE
+    n_good = n_proven = n_all = 0
+    for n, T in sizes:
+        for delta in (0.1, 0.2, 0.3):
+            rng = np.random.default_rng([n, T, int(10 * delta)])
+            u = uniform_directions(1, n, rng=rng)[0]
+            drawn = sp.MenuLaw("uniform").sample(T, n, rng=rng)
+            menus = sp.Menus(drawn.prices, drawn.budgets, problem="whole")
+            data = sp.simulate(sp.CorruptedUtilityLaw(u, delta), menus, T, rng=rng)
+            start = time.process_time()
+            model = sp.CommonUtility(random_state=0).fit(data)
+            seconds = time.process_time() - start
+            planted = int(data.problem.holds(data, u).sum())
+            n_all, n_proven = n_all + 1, n_proven + model.is_optimal_
+            n_good += model.n_consistent_ >= planted
+            print(
+                f"n = {n}, T = {T}, delta {delta}: {model.n_consistent_} consistent, planted {planted}, at most "
+                f"{model.upper_bound_}, {len(model.steps_)} steps, {seconds:.1f} s of a core", flush=True,
+            )  # fmt: skip
+    print(f"certified {n_proven} of {n_all} (target 90 %), at least the planted utility's count {n_good} of {n_all}")
+    n_tiny, n_same, n_false = (100, 0, 0) if size == "small" else (300, 0, 0)
+    for seed in range(n_tiny):
+        data = tiny_whole(seed)
+        if not data.bundles.any() or (data.bundles == data.caps).all():
+            n_tiny -= 1  # refused: nothing, or all, was bought
+            continue
+        model, most = sp.CommonUtility(random_state=0).fit(data), most_by_brute_force(data)
+        n_same += model.n_consistent_ == most
+        n_false += model.n_consistent_ > most or model.upper_bound_ < most
+    print(f"brute force on {n_tiny} tiny data sets: {n_same} equal, {n_false} false claims", flush=True)
+
+
+def tiny_whole(seed: int) -> sp.Observations:
+    """Return 3 to 6 observations of 2 or 3 goods with caps to 2, half of one utility."""
+    rng = np.random.default_rng([seed, 20])
+    n, T = int(rng.integers(2, 4)), int(rng.integers(3, 7))
+    caps, prices = rng.integers(1, 3, n).astype(float), rng.integers(1, 5, (T, n)) * rng.choice([1.0, 0.73])
+    u = np.where(rng.random((T, 1)) < 0.5, rng.standard_normal(n), rng.standard_normal((T, n)))
+    menus = sp.Menus(prices, rng.uniform(0.2, 1.0, T) * (prices @ caps), caps=caps, problem="whole")
+    return sp.Observations(prices, menus.budgets, menus.problem.choose(u, menus), caps=caps, problem="whole")
+
+
+def most_by_brute_force(data: sp.Observations) -> int:
+    """Return how many observations share a utility at most, with every bundle and every subset written out."""
+    every = np.array(list(product(*(range(int(cap) + 1) for cap in data.caps[0]))), float)
+    cuts = []
+    for t in range(len(data)):
+        reach = every[every @ data.prices[t] <= data.budgets[t] * (1 + 1e-9)]
+        other = data.bundles[t] - reach
+        other = other[np.abs(other).max(axis=1) > 0.5]
+        cuts.append(other / np.linalg.norm(other, axis=1, keepdims=True))
+
+    def is_shared(rows: tuple[int, ...]) -> bool:
+        normals = np.concatenate([cuts[t] for t in rows])
+        if not len(normals):
+            return True
+        matrix, cost = np.column_stack([-normals, np.ones(len(normals))]), np.append(np.zeros(data.n_goods), -1.0)
+        found = linprog(cost, A_ub=matrix, b_ub=np.zeros(len(normals)), bounds=[(-1, 1)] * data.n_goods + [(None, 1)])
+        return bool(found.x[-1] > 1e-9)
+
+    for k in range(len(data), 1, -1):
+        if any(is_shared(rows) for rows in combinations(range(len(data)), k)):
+            return k
+    return 1
+
+
+SIZES_WHOLE = [(n, T) for n in (5, 10, 20, 30, 50) for T in (200, 500, 1000)]
+SECTIONS = ("scores", "certified", "optimum", "hard", "times", "large", "whole")
 
 
 def main() -> None:

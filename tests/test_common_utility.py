@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import stochpref as sp
 from stochpref import cli
-from stochpref.consensus.solving import Effort
+from stochpref.consensus.effort import Effort
 from stochpref.paper.annealing import Annealing
 
 LAWS = ("uniform", "discrete", "fixed")

@@ -15,13 +15,14 @@ from stochpref.consensus.centre import bayes_point, chebyshev_point, vertex_poin
 from stochpref.consensus.certificate import certify
 from stochpref.consensus.conflicts import are_in_conflict, conflict_matrix, count_conflicts, is_product_at_least
 from stochpref.consensus.cover import keep_greedily
+from stochpref.consensus.effort import Effort
 from stochpref.consensus.feasibility import build_cell, complete, find_cycles, repair
 from stochpref.consensus.margins import find_width
 from stochpref.consensus.objective import is_possible, pack, theorem_margin
 from stochpref.consensus.polish import _interval, cool
 from stochpref.consensus.program import solve_programme
 from stochpref.consensus.relaxation import relax
-from stochpref.consensus.solving import Effort, solve
+from stochpref.consensus.solving import solve
 from stochpref.paper.annealing import Annealing, anneal
 
 LAWS = ("uniform", "discrete", "fixed")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.consensus.solving import Effort
+from stochpref.consensus.effort import Effort
 from tests.reference.fits_of_0_1_0 import BUDGETS, PRICES
 
 HOME = Path(__file__).parent / "reference"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.consensus.solving import Effort
+from stochpref.consensus.effort import Effort
 from stochpref.paper.annealing import Annealing
 from stochpref.paper.metropolis import MetropolisOptions
 from tests.small_fits import common, posterior

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stochpref.choosing import choices as choices
     from stochpref.comparison import Comparison as Comparison
     from stochpref.comparison import compare_fits as compare_fits
-    from stochpref.consensus.solving import Effort as Effort
+    from stochpref.consensus.effort import Effort as Effort
     from stochpref.demand import Demand as Demand
     from stochpref.demand import Elasticities as Elasticities
     from stochpref.design import DesignEffort as DesignEffort
@@ -86,7 +86,7 @@ _HOME = {
     "Demand": "demand",
     "DesignEffort": "design",
     "Effects": "effects",
-    "Effort": "consensus.solving",
+    "Effort": "consensus.effort",
     "Elasticities": "demand",
     "FeatureLikelihood": "feature_likelihood",
     "GroupFits": "groups",

@@ -101,6 +101,7 @@ class Regions:
     pivot : (T,) index of the good bought in part, -1 where there is none.
     price_scale : the largest price of the data set: margins are in units of u / a with that price scaled to 1.
     has_masses : their probabilities are sums that `mass` evaluates.
+    agreement : where to find how a common utility compares them.
     degenerate_because : what makes a region empty, in words.
     degenerate_unless : what else may explain such a bundle, in words.
     """
@@ -111,6 +112,7 @@ class Regions:
     pivot: NDArray[np.int32]
     price_scale: float
     has_masses: ClassVar[bool] = True
+    agreement: ClassVar[str] = "consensus.by_sides:BySides"
     degenerate_because: ClassVar[str] = "two goods bought in part, or one with money left"
     degenerate_unless: ClassVar[str] = SATIATING
     _merged: list[Merged | None] = field(default_factory=list, repr=False)
@@ -310,10 +312,11 @@ def check_degenerate(degenerate: str) -> str:
 class Explained(Protocol):
     """What fits ask of regions before they draw or integrate, whatever these are made of.
 
-    has_masses, degenerate_because, degenerate_unless : as in `Regions`.
+    has_masses, agreement, degenerate_because, degenerate_unless : as in `Regions`.
     """
 
     has_masses: ClassVar[bool]
+    agreement: ClassVar[str]
     degenerate_because: ClassVar[str]
     degenerate_unless: ClassVar[str]
 

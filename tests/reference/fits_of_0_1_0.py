@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import stochpref as sp
-from stochpref.consensus.solving import Effort
+from stochpref.consensus.effort import Effort
 
 PRICES = np.array([[1.0, 2.0, 1.5], [2.0, 1.0, 1.5], [1.5, 1.5, 1.0]])
 BUDGETS = np.array([2.0, 2.5, 1.2])

@@ -26,7 +26,7 @@ class GoodAtOdds:
     bought, expected : quantities, observed and under the utility.
     worth : u/a, utility per unit of money.
     threshold : what the worth would have to be above (bought in full, or in part: above 0) or below (not bought),
-        before any margin.
+        before any margin; of whole goods, all others' worth given.
     gap : by how much it misses, the margin included, as a share of the largest worth on the menu.
     """
 
@@ -43,9 +43,9 @@ class Explanation(Drawn):
     """Why an observation agrees with a utility or not.
 
     observation : its index. name : its label, or its number from 1. customer : the customer's label, or None.
-    kind : "slack", "pivot", "tight" or "degenerate".
+    kind : "slack", "pivot", "tight", "whole" or "degenerate".
     is_consistent : the bundle is the unique optimum (with the fit's margin).
-    shadow_price : of money, read off the bundle; None for a degenerate observation.
+    shadow_price : of money, read off the bundle; None for whole goods and for a degenerate observation.
     at_odds : the goods that break the inequalities, the worst first.
     excluded_by : observations the utility explains (without a margin) that cannot all hold together with this one; ()
         if there are none. excluders : their names.
@@ -79,7 +79,8 @@ class Explanation(Drawn):
             return f"{name} is degenerate: only exact ties could explain it"
         if self.is_consistent:
             return f"{name} is consistent: its bundle is the unique best one"
-        lines = [f"{name} is odd ({self.kind}, shadow price of money {self.shadow_price:.4g}):"]
+        price = "" if self.shadow_price is None else f", shadow price of money {self.shadow_price:.4g}"
+        lines = [f"{name} is odd ({self.kind}{price}):"]
         for item in self.at_odds:
             lines.append(
                 f"  {shown(item.good)}: bought {item.bought:g}, expected {item.expected:g}; worth {item.worth:.4g} per "

@@ -10,6 +10,7 @@ solution that shares a utility is optimal, and the programme's own bound holds a
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -97,9 +98,20 @@ def _constraint(groups: list[list[int]], limits: list[int], n_rows: int) -> Line
 
 def solve_programme(packed: Packed, *, seconds: float) -> Programme:
     """Return the largest set of observations that share a utility, or the best bound within the time."""
-    n_rows = packed.pivot.shape[0]
+    return keep_most(conflict_matrix(packed), lambda kept: find_cycles(packed, kept), seconds=seconds)
+
+
+def keep_most(conflict: Mask, groups_fn: Callable[[Mask], list[list[int]]], *, seconds: float) -> Programme:
+    """Return the largest set of observations (T,) without conflicts (T, T) in which no group stands that cannot.
+
+    Parameters
+    ----------
+    groups_fn : returns groups of a set that cannot all hold, proven; none where the set shares a utility, or where no
+        proof was found.
+    """
+    n_rows = conflict.shape[0]
     deadline = time.monotonic() + seconds
-    groups = _cliques(conflict_matrix(packed))
+    groups = _cliques(conflict)
     if groups is None:
         return Programme(n_rows, None)
     limits = [1] * len(groups)
@@ -119,7 +131,7 @@ def solve_programme(packed: Packed, *, seconds: float) -> Programme:
         if found.x is None:
             return Programme(bound, kept)
         kept = found.x > 0.5
-        cycles = find_cycles(packed, kept)
+        cycles = groups_fn(kept)
         if not cycles or found.status != 0:
             return Programme(bound, kept)
         groups += cycles

@@ -106,7 +106,20 @@ def _match_copies(bits: NDArray[np.uint64], mate_left: NDArray[np.int64], mate_r
 
 def relax(packed: Packed) -> Relaxation:
     """Return the optimum of the relaxation; O(T²) bits and a few searches over them."""
-    bits = conflict_bits(packed)
+    return relax_conflicts(conflict_bits(packed))
+
+
+def as_bits(conflict: Mask) -> NDArray[np.uint64]:
+    """Return a matrix of conflicts (T, T) as `conflict_bits` does."""
+    n_rows = conflict.shape[0]
+    padded = np.zeros((n_rows, 8 * -(-n_rows // 64)), np.uint8)
+    packed = np.packbits(conflict, axis=1, bitorder="little")
+    padded[:, : packed.shape[1]] = packed
+    return padded.view(np.uint64)
+
+
+def relax_conflicts(bits: NDArray[np.uint64]) -> Relaxation:
+    """Return the same from the conflicts themselves."""
     n_rows = bits.shape[0]
     mate_left, mate_right = np.full(n_rows, -1), np.full(n_rows, -1)
     is_reached_right = _match_copies(bits, mate_left, mate_right)

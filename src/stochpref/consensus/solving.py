@@ -10,7 +10,7 @@ to `Effort.largest_direct` observations.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from stochpref.consensus.centre import Centre, chebyshev_point, find_centre, mid
 from stochpref.consensus.certificate import certify
 from stochpref.consensus.conflicts import count_conflicts
 from stochpref.consensus.cover import keep_greedily
+from stochpref.consensus.effort import Effort
 from stochpref.consensus.feasibility import Cell, complete, find_fitting, repair
 from stochpref.consensus.objective import Array, Mask, Packed, is_consistent, pack, take
 from stochpref.consensus.polish import cool
@@ -27,36 +28,10 @@ from stochpref.consensus.program import LARGEST as LARGEST_PROGRAMME
 from stochpref.consensus.program import solve_programme
 from stochpref.consensus.relaxation import LARGEST as LARGEST_RELAXATION
 from stochpref.consensus.relaxation import relax
-from stochpref.errors import InvalidArgument
 from stochpref.regions import Regions
 
 Report = Callable[[str], None]
 CountFn = Callable[[Packed], NDArray[np.int64]]
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How hard to look once the first proof fails.
-
-    n_restarts : further greedy covers, each from a random observation.
-    n_chains, n_sweeps : of the heat bath.
-    seconds : for the mixed-integer programme; the only limit by the clock, so the only one that may change a result.
-    core_size : more observations than this are solved through a sample of so many first.
-    largest_direct : up to so many observations all pairs are compared if the sample led to no proof.
-    """
-
-    n_restarts: int = 8
-    n_chains: int = 8
-    n_sweeps: int = 120
-    seconds: float = 20.0
-    core_size: int = 2_000
-    largest_direct: int = 20_000
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value, least = getattr(self, field.name), 1 if field.name == "core_size" else 0
-            if not value >= least:
-                raise InvalidArgument(f"{field.name} of Effort must be at least {least}; received {value!r}")
 
 
 class Solution(NamedTuple):

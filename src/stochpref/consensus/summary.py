@@ -59,8 +59,8 @@ class CommonSummary(Drawn):
         return [dict(zip(("good", "utility", "lower", "upper"), row, strict=True)) for row in self.goods]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return what the utility explains, how far that is proven, and the share of odd observations."""
-        return tuple(line.strip() for line in str(self).split("\n")[1:3])
+        """Return what the utility explains, how far that is proven, how it was found, and how many are odd."""
+        return tuple(line.strip() for line in str(self).split("\n")[1:4])
 
     def __str__(self) -> str:
         low, high = (100 * end for end in self.corruption_interval)
@@ -69,6 +69,7 @@ class CommonSummary(Drawn):
         lines = [
             f"One common utility over {self.n_goods} goods, {counted(self.n_observations, 'observation')}{left_out}",
             f"  consistent   {self.n_consistent:,} ({proof})" + (f", margin {self.margin:.3g}" if self.margin else ""),
+            *(f"  found by     {step}" for step in self.steps[-1:]),
             f"  odd          {100 * self.corruption:.1f} % (95 % interval {low:.1f} to {high:.1f} %)",
             *(f"  {verdict.text}" for verdict in self.verdicts[1:]),
             "  utility      range of utilities that explain as much",

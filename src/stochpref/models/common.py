@@ -5,9 +5,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from contextlib import ExitStack
-from functools import partial
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -18,15 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from stochpref.audit import refuse_baskets
 from stochpref.checks import check_choice
-from stochpref.consensus.certificate import find_excluders
-from stochpref.consensus.conflicts import count_conflicts
-from stochpref.consensus.explanation import Explanation, explain
-from stochpref.consensus.margins import widen
-from stochpref.consensus.objective import is_consistent, pack, resolve_margin
-from stochpref.consensus.solving import Effort, Solution, solve
+from stochpref.consensus.agreement import Search, agreement_of
+from stochpref.consensus.effort import Effort
+from stochpref.consensus.explanation import Explanation
 from stochpref.consensus.summary import CommonSummary, judge_ranges, judge_search
 from stochpref.errors import InvalidArgument, UnreadableData
-from stochpref.kinds import DEGENERATE
 from stochpref.loading import load
 from stochpref.market import OneCustomer
 from stochpref.mass.conditional import log_recorded
@@ -39,16 +32,19 @@ from stochpref.models.storage import SavedFit, restore_model
 from stochpref.models.values import array_in
 from stochpref.names import CENTRES, SOLVERS
 from stochpref.observations import Observations
+from stochpref.posterior.counting import Posterior
+from stochpref.posterior.predictive import log_simulated
 from stochpref.posterior.results import data_groups, observations_of
-from stochpref.regions import Regions, usable_rows
-from stochpref.stores.engines import connect, is_cluster
+from stochpref.regions import usable_rows
+from stochpref.stores.engines import is_cluster
 from stochpref.stores.packing import data_hash
 from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
 _MOST_COMPARED: Final = 20_000  # observations, every two of which are compared
-_EFFORT: Final = "consensus.solving:Effort"
+_MOST_WHOLE_COMPARED: Final = 2_000  # of whole goods
+_EFFORT: Final = "consensus.effort:Effort"
 _ANNEALING: Final = "paper.annealing:Annealing"
 _SCORE_CHANGED: Final = (
     "CommonUtility.score is the mean log predictive probability, as for every model; the share of observations "
@@ -71,6 +67,8 @@ class CommonUtility(Fit):
     random_state : None, an integer or a numpy Generator.
     verbose : show the steps on a terminal's stderr.
     engine : "cpu"; "dask" or a `distributed.Client` to compare every two observations on a cluster, in blocks.
+
+    Of whole goods margins, annealing and clusters are refused.
 
     Attributes
     ----------
@@ -127,11 +125,8 @@ class CommonUtility(Fit):
     def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:
         """Return the common utility, where every two observations can be compared and bundles have probabilities."""
         count, problem = len(observations), observations.problem
-        unsuited = ""
-        if not problem.has_masses:
-            unsuited = f"gives bundles of problem {problem.name!r} no probability"
-        elif count > _MOST_COMPARED:
-            unsuited = f"compares every two observations, and there are more than {_MOST_COMPARED:,}"
+        most = _MOST_COMPARED if problem.has_masses else _MOST_WHOLE_COMPARED
+        unsuited = f"compares every two observations, and there are more than {most:,}" if count > most else ""
         n_free = len(problem.coordinates(observations.goods))  # a direction, and the share of odd customers
         return (Candidate({}, n_free, 0.3 + count / _MOST_COMPARED, unsuited=unsuited),)
 
@@ -156,64 +151,37 @@ class CommonUtility(Fit):
         if unknown is not None:  # one utility does for every value what it does for another
             observations = observations.under(observations.problem.with_setting(*unknown))
         self.problem_ = observations.problem
-        regions = Regions.of(observations)
+        regions = self.problem_.explained(observations)
         rows = usable_rows(regions, self.degenerate)
-        self.margin_ = resolve_margin(self.margin, regions.n_goods, rows.size)
+        self._agreement = agreement_of(regions)
+        self.margin_ = self._agreement.margin(self.margin, rows.size)
         rng, self.seed_ = generator(self.random_state)
+        effort, annealing = self.effort or Effort(), self.annealing or load(_ANNEALING)()
         with reporting(self.verbose, "comparing observations") as report:
-            self._learn(regions[rows], rows, len(regions), rng, report)
+            search = Search(self.margin_, self.solver, self.centre, effort, annealing, self.engine, rng, report)
+            self._learn(rows, len(regions), search)
         self.goods_ = observations.goods
         self.n_features_in_ = observations.n_goods
         self.n_observations_ = len(observations)
         self.data_hash_ = data_hash(observations)
-        self.observations_, self._regions = observations, regions
+        self.observations_ = observations
         self.command_: list[str] | None = None
         return self
 
-    def _learn(
-        self,
-        used: Regions,
-        rows: NDArray[np.intp],
-        n_rows: int,
-        rng: np.random.Generator,
-        report: Callable[[str], None],
-    ) -> None:
-        self.last_utility_: Array | None = None
+    def _learn(self, rows: NDArray[np.intp], n_rows: int, search: Search) -> None:
+        agreed = self._agreement.find(rows, search)
+        self.utility_, self.last_utility_ = agreed.utility, agreed.last
+        self.upper_bound_, self.steps_ = agreed.upper_bound, agreed.steps
         self.utility_interval_: Array | None = None
-        witness = np.full(rows.size, -1)
-        other = SOLVERS[self.solver]
-        if other is not None:
-            run = load(other)(used, self.margin_, self.annealing or load(_ANNEALING)(), rng=rng)
-            self.utility_, self.last_utility_ = run.best.utility, run.last.utility
-            explained = is_consistent(used, self.utility_, self.margin_)
-            self.upper_bound_ = int(rows.size)
-            self.steps_: tuple[str, ...] = (
-                f"annealing: {run.best.n_consistent} consistent, the last {run.last.n_consistent}",
-            )
-        else:
-            solution = self._certify(used, rng, report)
-            self.utility_, explained, witness = solution.utility, solution.is_consistent, solution.witness
-            self.upper_bound_, self.steps_ = solution.upper_bound, solution.steps
-            if not self.margin_:
-                self.utility_interval_ = np.quantile(solution.samples, (0.025, 0.975), axis=0).T
+        if agreed.samples is not None:
+            self.utility_interval_ = np.quantile(agreed.samples, (0.025, 0.975), axis=0).T
         self.consistent_ = np.zeros(n_rows, np.bool_)
-        self.consistent_[rows] = explained
+        self.consistent_[rows] = agreed.is_consistent
         self.excluded_by_ = np.full(n_rows, -1)
-        known = (witness >= 0) & ~explained
-        self.excluded_by_[rows[known]] = rows[witness[known]]
+        known = (agreed.witness >= 0) & ~agreed.is_consistent
+        self.excluded_by_[rows[known]] = rows[agreed.witness[known]]
         self.n_dropped_ = n_rows - rows.size
-        self._conclude(int(explained.sum()), int(rows.size))
-
-    def _certify(self, used: Regions, rng: np.random.Generator, report: Callable[[str], None]) -> Solution:
-        effort = self.effort or Effort()
-        with ExitStack() as stack:
-            count_fn = count_conflicts
-            if is_cluster(self.engine):
-                count_fn = partial(count_conflicts, client=stack.enter_context(connect(self.engine)))
-            solution = solve(used, centre=self.centre, effort=effort, rng=rng, report=report, count_fn=count_fn)
-        if self.margin_:
-            solution = widen(used, solution, self.margin_, effort=effort, rng=rng, report=report)
-        return solution
+        self._conclude(int(agreed.is_consistent.sum()), int(rows.size))
 
     def _conclude(self, n_consistent: int, n_used: int) -> None:
         self.n_consistent_ = n_consistent
@@ -280,12 +248,19 @@ class CommonUtility(Fit):
         utility from anywhere on the sphere then; the others buy the optimum of the common utility.
         """
         own = self._own(observations)
-        recorded = own.problem.recorded(own)
         n_used = self.n_observations_ - self.n_dropped_
         odd = (n_used - self.n_consistent_ + 1) / (n_used + 2)
-        anywhere = log_recorded(recorded, np.zeros(len(self.coordinates_))).log_mass + np.log(odd)
-        honest = np.where(recorded.chance.contains(self.utility_, strict=True), np.log1p(-odd), -np.inf)
-        return np.logaddexp(anywhere, honest)
+        honest = np.where(own.problem.holds(own, self.utility_), np.log1p(-odd), -np.inf)
+        return np.logaddexp(self._log_anywhere(own) + np.log(odd), honest)
+
+    def _log_anywhere(self, own: Observations) -> Array:
+        """Return (T,) the log-probabilities of bundles where utilities come from anywhere; whole goods are counted."""
+        nowhere = np.zeros(len(self.coordinates_))
+        if own.problem.has_masses:
+            return log_recorded(own.problem.recorded(own), nowhere).log_mass
+        rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 5])
+        even = Posterior(self.utility_[None], np.zeros(1))
+        return log_simulated(own, even, rng=rng).log_probability
 
     def explain(self, t: int, observations: Observations | None = None) -> Explanation:
         """Return why observation t is consistent or odd: which goods, by how much, and what excludes it.
@@ -300,13 +275,13 @@ class CommonUtility(Fit):
         if not isinstance(t, int | np.integer) or not -len(data) <= t < len(data):
             raise InvalidArgument(f"t must be a whole number between 0 and {len(data) - 1}; received {t!r}")
         t = int(t) % len(data)
-        regions = self._regions if data is fitted else Regions.of(data)
+        agreement = self._agreement if data is fitted else agreement_of(self.problem_.explained(data))
         is_own = data is fitted or data_hash(data) == self.data_hash_
         if is_own and self.excluded_by_[t] >= 0:
             others: tuple[int, ...] = (int(self.excluded_by_[t]),)
         else:
-            others = _find_excluders(regions, t, self.utility_)
-        return explain(data, regions, t, self.utility_, self.margin_, others)
+            others = agreement.excluders(t, self.utility_)
+        return agreement.explain(data, t, self.utility_, self.margin_, others)
 
     def judge(self) -> tuple[Verdict, Verdict]:
         """Return whether the optimum is proven, and whether the data tell the utility of every good."""
@@ -385,7 +360,7 @@ class CommonUtility(Fit):
         model, learned = restore_model(cls, saved, {"effort": _EFFORT, "annealing": _ANNEALING}), saved.learned
         model.observations_ = observations_of(saved.tree)
         model.goods_, model.problem_ = model.observations_.goods, model.observations_.problem
-        model._regions = Regions.of(model.observations_)
+        model._agreement = agreement_of(model.problem_.explained(model.observations_))
         n, n_rows = len(model.coordinates_), len(model.observations_)
         model.utility_ = learned.numbers("utility", n)
         model.utility_interval_ = learned.optional(learned.numbers, "utility_interval", n, 2)
@@ -408,13 +383,3 @@ class CommonUtility(Fit):
         model._conclude(n_consistent, n_used)
         model.margin_, model.steps_ = learned.number("margin"), tuple(learned.texts("steps"))
         return model
-
-
-def _find_excluders(regions: Regions, t: int, utility: Array) -> tuple[int, ...]:
-    """Return explained observations that exclude observation t; () if it is explained, degenerate or could join."""
-    is_held = is_consistent(regions, utility)
-    if is_held[t] or regions.kind_code[t] == DEGENERATE:
-        return ()
-    rows = np.sort(np.append(np.flatnonzero(is_held), t))
-    place = int(np.searchsorted(rows, t))
-    return tuple(int(rows[k]) for k in find_excluders(pack(regions[rows]), rows != t, place))

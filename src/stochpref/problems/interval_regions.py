@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _BLOCK: Final = 16
+_ROUNDING: Final = 1e-12  # of the largest utility: gaps that sums in another order may open or close
 _MOST_STEPS: Final = 2_000  # towards a point inside, before linear programmes are asked
 _NOTHING: Final = 1e-9  # a margin, for unit vectors, that is none
 _MOST_CUTS: Final = 2_000
@@ -40,12 +41,14 @@ class IntervalRegions:
     rows : menus and bundles, in arrays.
     inside : (T, n) a point inside each region; NaN where there is none.
     has_masses : their probabilities are no sums; utilities inside can be drawn.
+    agreement : where to find how a common utility compares them.
     degenerate_because, degenerate_unless : what makes a region empty, and what else may explain a bundle, in words.
     """
 
     rows: MenuRows
     inside: Array
     has_masses: ClassVar[bool] = False
+    agreement: ClassVar[str] = "consensus.by_bundles:ByBundles"
     degenerate_because: ClassVar[str] = "another bundle with more of what was bought and less of what was not"
     degenerate_unless: ClassVar[str] = ""
 
@@ -122,8 +125,8 @@ class IntervalRegions:
         held = []
         for utility in np.atleast_2d(given):
             low, high = self.intervals(utility)
-            # A bundle that is better is so for every coordinate in which it differs.
-            slack = 0.0 if strict else -1e-12 * float(np.abs(utility).max(initial=0.0))
+            # A bundle that is better is so for every coordinate in which it differs. Rounding makes no tie unique.
+            slack = _ROUNDING * float(np.abs(utility).max(initial=0.0)) * (1.0 if strict else -1.0)
             gap = np.minimum(utility - low, high - utility).min(axis=1)
             held.append((gap > slack if strict else gap >= slack) & ~self.is_degenerate)
         return held[0] if given.ndim == 1 else np.array(held)
