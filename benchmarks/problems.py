@@ -107,6 +107,13 @@ def study_tafeng(folder: Path, posterior: bool) -> None:
     print(f"Ta Feng, open, given not empty: {len(learn):,} learned from, {len(fresh):,} held out")
     line("independent logits with own prices", independent_logits(learn, fresh))
     score("open", learn, fresh, posterior=posterior)
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        segmented = sp.SegmentedUtility(3, random_state=0).fit(learn)
+    took = time.perf_counter() - started
+    line("open, three segments", segmented.log_likelihood(fresh), took)
+    print(f"        scale {segmented.scale_:.0f}, shares {np.round(segmented.weights_, 2)}")
 
 
 def study_yogurt(folder: Path, posterior: bool) -> None:

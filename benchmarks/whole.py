@@ -142,12 +142,14 @@ def calibrate_setting(
     )  # fmt: skip
 
 
-def print_calibration(n_cases: int, jobs: int) -> None:
+def print_calibration(n_cases: int, jobs: int, only: str, seed: int) -> None:
     """Print how often 90 % intervals hold the truth, and how far ranks are from uniform."""
     print(f"coverage of 90 % intervals over {n_cases} data sets a row, and ranks' distance in bands (at most 1)")
     for name in SETTINGS:
+        if only not in name:
+            continue
         started = time.perf_counter()
-        found = calibrate_setting(name, n_cases, jobs=jobs)
+        found = calibrate_setting(name, n_cases, jobs=jobs, seed=seed)
         print(
             f"  {name:<12} kappa {100 * found.concentration_coverage:5.1f} %  mu "
             f"{100 * found.direction_coverage:5.1f} %  ranks {found.concentration:.2f} {found.projection:.2f}  "
@@ -187,6 +189,8 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=2000)
     parser.add_argument("--intervals", type=int, default=100_000)
     parser.add_argument("--sets", type=int, default=200, help="data sets of each setting that is calibrated")
+    parser.add_argument("--only", default="", help="settings that are calibrated: a part of their names")
+    parser.add_argument("--seed", type=int, default=0, help="of the data sets that are calibrated")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--parts", default="choices,intervals,speed,calibration")
     options = parser.parse_args()
@@ -198,7 +202,7 @@ def main() -> None:
     if "speed" in parts:
         print_speed()
     if "calibration" in parts:
-        print_calibration(options.sets, options.jobs)
+        print_calibration(options.sets, options.jobs, options.only, options.seed)
 
 
 if __name__ == "__main__":

@@ -185,3 +185,25 @@ def test_rough_leave_one_out_scores_are_said_to_be_rough(
         assert found.fits[0].loo is not None
     finally:
         model.posterior_["log_likelihood"]["bundles"] = values
+
+
+def test_problems_are_compared_on_the_same_bundles():
+    rng = np.random.default_rng(4)
+    prices, budgets = rng.uniform(1, 2, (90, 3)), rng.uniform(1.0, 4.0, 90)
+    law = sp.VonMisesFisher(np.array([0.8, 0.5, -0.33]) / np.linalg.norm([0.8, 0.5, -0.33]), 8.0)
+    whole = sp.simulate(law, sp.Menus(prices, budgets, problem="whole"), 90, rng=rng)
+    divisible = sp.Observations(prices, budgets, whole.bundles, goods=whole.goods)
+    fits = {
+        "whole": sp.CommonUtility(random_state=0).fit(whole[:60]),
+        "divisible": sp.CommonUtility(random_state=0, degenerate="drop").fit(divisible[:60]),
+    }
+    found = sp.compare_fits(fits, whole[60:])
+    by_name = {fit.name: fit for fit in found.fits}
+    other = fits["divisible"].log_likelihood(divisible[60:]).mean()
+    assert by_name["divisible"].held_out.mean == pytest.approx(other)
+    assert by_name["whole"].held_out.mean == pytest.approx(fits["whole"].log_likelihood(whole[60:]).mean())
+    assert any("whole is of problem 'whole', divisible of 'divisible'" in text for text in found.warnings)
+    assert any("held-out observations equal" in text for text in sp.compare_fits(fits, whole[:60]).warnings)
+    part = sp.Observations(prices[:1], budgets[:1], [[0.5, 0.0, 0.0]], goods=whole.goods)
+    with pytest.raises(sp.InvalidArgument, match=r"fits\['whole'\] is of problem Whole\(\).*cannot have been bought"):
+        sp.compare_fits(fits, part)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.errors import InvalidArgument, shown
+from stochpref.errors import InvalidArgument, InvalidObservations, shown
 from stochpref.models.fit import Fit
 from stochpref.models.shared import check_observations
 from stochpref.names import PROBLEMS
@@ -162,7 +162,7 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
     fits : fitted models by name; the first is compared with each other one. A model of your own needs one method,
         `log_likelihood(observations)`, the (T,) log-probabilities of the bundles bought, and is compared on `held_out`.
     held_out : observations that none of them learned from. Without them only leave-one-out scores of heterogeneous fits
-        to the same data can be compared.
+        to the same data can be compared. A fit of another problem is asked of the same bundles under its own.
     """
     if len(fits) < 2:
         raise InvalidArgument(f"fits must be two or more, by name; received {len(fits)}")
@@ -183,8 +183,9 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
             "of goods that satiate among themselves"
         )
     left_out = {name: _left_out(model) for name, model in fits.items()}
-    each = {name: _pointwise(name, model, left_out[name].scores, held_out) for name, model in fits.items()}
-    scores = tuple(_scores(name, model, each[name], held_out) for name, model in fits.items())
+    asked = {name: _as_solved(name, model, held_out) for name, model in fits.items()}
+    each = {name: _pointwise(name, model, left_out[name].scores, asked[name]) for name, model in fits.items()}
+    scores = tuple(_scores(name, model, each[name], asked[name]) for name, model in fits.items())
     first = next(iter(fits))
     differences = []
     for other in list(fits)[1:]:
@@ -204,7 +205,7 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
         scores,
         tuple(differences),
         0 if held_out is None else len(held_out),
-        (*rough, *_warnings(fits, held_out)),
+        (*rough, *_warnings(fits, asked)),
         next(iter(kinds.values()), "probabilities"),
     )
 
@@ -213,29 +214,37 @@ def _data_of(model: Fit | Scored) -> str | None:
     return model.data_hash_ if isinstance(model, Fit) else None
 
 
-def _warnings(given: Mapping[str, Fit | Scored], held_out: Observations | None) -> list[str]:
+def _warnings(given: Mapping[str, Fit | Scored], asked: Mapping[str, Observations | None]) -> list[str]:
     """Return a line for each other fit that learned from other data, and for each that knows purchases held out."""
     fits = {name: model for name, model in given.items() if isinstance(model, Fit)}
     if not fits:
         return []
     first, *others = fits
-    found = [
-        f"{shown(first)} and {shown(other)} learned from different data: what they explain of it, and their "
-        "leave-one-out scores, cannot be compared; fit both to the same file"
-        for other in others
-        if fits[other].data_hash_ != fits[first].data_hash_
-    ]
-    if held_out is None:
-        return found
+    found = [_unlike(first, other, fits) for other in others if fits[other].data_hash_ != fits[first].data_hash_]
     for name, model in fits.items():
-        count = _n_known(held_out, model)
-        if count:
+        held_out = asked[name]
+        count = 0 if held_out is None else _n_known(held_out, model)
+        if held_out is not None and count:
             found.append(
                 f"{count:,} of {len(held_out):,} held-out observations equal ones that {shown(name)} learned from: if "
                 "they are the same purchases, its score is too good; split the table first, and fit the part to learn "
                 "from"
             )
     return found
+
+
+def _unlike(first: str, other: str, fits: Mapping[str, Fit]) -> str:
+    """Return in what two fits differ that learned from unlike observations."""
+    problems = [fits[name].problem_ for name in (first, other)]
+    if problems[0].name != problems[1].name:
+        return (
+            f"{shown(first)} is of problem {problems[0].name!r}, {shown(other)} of {problems[1].name!r}: scores of the "
+            "same bundles held out can be compared, what they explain and leave-one-out scores cannot"
+        )
+    return (
+        f"{shown(first)} and {shown(other)} learned from different data: what they explain of it, and their "
+        "leave-one-out scores, cannot be compared; fit both to the same file"
+    )
 
 
 def _n_known(held_out: Observations, model: Fit) -> int:
@@ -266,6 +275,23 @@ def _left_out(model: Fit | Scored) -> _LeftOut:
         except UserWarning:
             warnings.filterwarnings("ignore", "Estimated shape parameter of Pareto", UserWarning)
             return _LeftOut(model.leave_one_out(), True)
+
+
+def _as_solved(name: str, model: Fit | Scored, held_out: Observations | None) -> Observations | None:
+    """Return the purchases held out as those of customers who solve the problem of a fit, checked by its rules."""
+    if held_out is None or not isinstance(model, Fit) or model.problem_.admits(held_out.problem):
+        return held_out
+    problem, given = model.problem_, held_out
+    try:
+        return Observations(
+            given.prices, given.budgets if problem.needs_budget else None, given.bundles, goods=given.goods,
+            customers=given.customers, caps=given.caps, labels=given.labels, problem=problem.over(given.goods),
+            features=given.features, nonempty=given.nonempty,
+        )  # fmt: skip
+    except InvalidObservations as error:
+        raise InvalidArgument(
+            f"fits[{name!r}] is of problem {problem!r}, under which what was held out cannot have been bought: {error}"
+        ) from None
 
 
 def _pointwise(

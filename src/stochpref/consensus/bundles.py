@@ -273,16 +273,16 @@ def descend(buyers: Buyers, n_starts: int, n_steps: int, rng: np.random.Generato
     found = np.empty((n_starts, n))
     for k in range(n_starts):
         some = np.sort(rng.permutation(size)[: max(size // 2, 1)])
-        u, total = rng.standard_normal(n), np.zeros(n)
-        u /= np.linalg.norm(u)
+        u: Array = rng.standard_normal((n,))
+        u, total = u / float(np.linalg.norm(u)), np.zeros(n)
         for step in range(n_steps):
             better = buyers.cuts(u, some)
             if not better.owner.size:
                 total = u
                 break
             pull = better.normals.sum(axis=0)
-            u = u + pull / (np.linalg.norm(pull) + 1e-12) / np.sqrt(step + 1.0)
-            u /= np.linalg.norm(u)
+            u = u + pull / (float(np.linalg.norm(pull)) + 1e-12) / np.sqrt(step + 1.0)
+            u = u / float(np.linalg.norm(u))
             total += u * (2 * step > n_steps)
         found[k] = total / max(float(np.linalg.norm(total)), 1e-12)
     return found

@@ -14,7 +14,7 @@ class Effort:
     """How hard to look once the first proof fails.
 
     n_restarts : further greedy covers, each from a random observation.
-    n_chains, n_sweeps : of the heat bath.
+    n_chains, n_sweeps : of the heat bath; of whole goods, of descents and their steps.
     seconds : for the mixed-integer programme; the only limit by the clock, so the only one that may change a result.
     core_size : more observations than this are solved through a sample of so many first.
     largest_direct : up to so many observations all pairs are compared if the sample led to no proof.

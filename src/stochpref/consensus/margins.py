@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from stochpref.consensus.certificate import certify
+from stochpref.consensus.effort import Effort
 from stochpref.consensus.objective import Array, Mask, is_consistent, is_possible, pack
 from stochpref.consensus.polish import cool
-from stochpref.consensus.solving import Effort, Report, Solution
+from stochpref.consensus.solving import Report, Solution
 from stochpref.kinds import ABOVE, BELOW, PIVOT, SLACK
 from stochpref.regions import Regions
 from stochpref.threads import compiled

@@ -59,6 +59,7 @@ class Told:
     """
 
     has_masses: ClassVar[bool] = False
+    agreement: ClassVar[str] = ""  # no common utility is sought
     degenerate_because: ClassVar[str] = "none of goods that satiate is"
     degenerate_unless: ClassVar[str] = ""
 
