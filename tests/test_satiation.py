@@ -110,6 +110,15 @@ def test_gumbel_worths_are_the_closed_form_of_mdcev(bend: float, outside: str | 
 
 
 @pytest.mark.parametrize("error", [NORMAL, GUMBEL])
+def test_coarse_integrals_are_near_fine_ones(error: int) -> None:
+    seen = some_purchases(8, 400, "rest")
+    bought, law = seen.problem.bought(seen), worth(9, error=error)
+    fine, coarse = (log_densities(bought, law, slopes=False, fine=fine).log_density for fine in (True, False))
+    np.testing.assert_allclose(coarse, fine, atol=3e-8)
+    assert np.any(coarse != fine)
+
+
+@pytest.mark.parametrize("error", [NORMAL, GUMBEL])
 def test_slopes_are_those_of_differences(error: int) -> None:
     seen = some_purchases(4, 60, "rest")
     bought, law, step = seen.problem.bought(seen), worth(5, bend=0.7, error=error), 1e-5

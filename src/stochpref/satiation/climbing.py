@@ -60,9 +60,10 @@ class Target(NamedTuple):
         return found.log_density, self.parameters.pulled(found, self.moves)
 
     def log_density(self, theta: Array) -> float:
-        """Return the log-posterior, up to a constant."""
+        """Return the log-posterior, up to a constant, as well as weights of draws need it."""
         worth = self.parameters.worth(theta, self.moves)
-        return float(log_densities(self.bought, worth, slopes=False).log_density.sum()) + self.log_prior(theta)
+        found = log_densities(self.bought, worth, slopes=False, fine=False)
+        return float(found.log_density.sum()) + self.log_prior(theta)
 
     def log_prior(self, theta: Array) -> float:
         """Return the log-density of the prior, up to a constant."""

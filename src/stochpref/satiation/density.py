@@ -73,8 +73,8 @@ class _Terms(NamedTuple):
     rest: Array
 
 
-def log_densities(bought: Bought, worth: Worth, *, slopes: bool = True) -> Densities:
-    """Return log-densities of what was bought, and their slopes."""
+def log_densities(bought: Bought, worth: Worth, *, slopes: bool = True, fine: bool = True) -> Densities:
+    """Return log-densities of what was bought, and their slopes; `fine` is as of `integrate`."""
     terms = _terms(bought, worth)
     count, k = bought.side.shape
     by_good = np.zeros((3, count, k))
@@ -82,7 +82,7 @@ def log_densities(bought: Bought, worth: Worth, *, slopes: bool = True) -> Densi
     is_in_part = (bought.side == AT).any(axis=1)
     rows = np.flatnonzero(is_in_part)
     if rows.size:
-        _add_interior(found, rows, bought, terms, worth, slopes=slopes)
+        _add_interior(found, rows, bought, terms, worth, slopes=slopes, fine=fine)
     is_tight = ~is_in_part & (bought.side == ABOVE).any(axis=1) & (bought.side == BELOW).any(axis=1)
     if is_tight.any():
         _add_corners(found, np.flatnonzero(is_tight), bought, terms, worth, slopes=slopes)
@@ -112,10 +112,10 @@ def _terms(bought: Bought, worth: Worth) -> _Terms:
 
 
 def _add_interior(
-    found: Densities, rows: Indices, bought: Bought, terms: _Terms, worth: Worth, *, slopes: bool
+    found: Densities, rows: Indices, bought: Bought, terms: _Terms, worth: Worth, *, slopes: bool, fine: bool
 ) -> None:
     side, location = bought.side[rows], _of_rows(worth.location, rows)
-    inner = integrate(side, terms.log_slope[rows], location, worth.scale, worth.error, slopes=slopes)
+    inner = integrate(side, terms.log_slope[rows], location, worth.scale, worth.error, slopes=slopes, fine=fine)
     found.log_density[rows] = terms.log_jacobian[rows] + inner.log_value
     if not slopes:
         return

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Observations
+from stochpref.posterior.around import around_mode
 from stochpref.posterior.chains import Plan
-from stochpref.posterior.choosing import Choice, weighted_choice
+from stochpref.posterior.choosing import Choice
 from stochpref.posterior.diagnostics import Diagnostics
 from stochpref.posterior.samplers.around import AroundMode, Near
 from stochpref.posterior.samplers.around_hamiltonian import AroundHamiltonian
@@ -150,4 +151,4 @@ def _choose(target: Target, peak: Peak, key: int, plan: Plan) -> Choice:
         moves = AroundHamiltonian(near, target.slope, target.parameters.drawn, key)
         return Choice(moves, f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}")
 
-    return weighted_choice(sampler, key, plan, reason)._replace(instead_fn=instead)
+    return around_mode(sampler, plan, reason)._replace(instead_fn=instead)

@@ -40,6 +40,9 @@ _NODES: Final = 8  # evaluated together, in vector units
 _WIDTHS: Final = (0.56, 0.42)
 _SCALES: Final = (0.56, 0.28)
 _DROP: Final = 27.0  # in logs: where the integrand has fallen by so much, what lies beyond does not count
+# Coarser: nodes so much farther apart, so that as a rule one block goes out to either side as far as counts.
+_COARSE_STRETCH: Final = 1.65
+_COARSE_DROP: Final = 20.0
 _MOST_BLOCKS: Final = 200
 _NEWTON: Final = 60
 _BLOCK: Final = 64
@@ -63,7 +66,14 @@ class Integrals(NamedTuple):
 
 
 def integrate(
-    side: NDArray[np.int8], log_slope: Array, location: Array, scale: Array, error: int, *, slopes: bool = True
+    side: NDArray[np.int8],
+    log_slope: Array,
+    location: Array,
+    scale: Array,
+    error: int,
+    *,
+    slopes: bool = True,
+    fine: bool = True,
 ) -> Integrals:
     """Return the integrals of rows, of which each has a good bought in part at least.
 
@@ -73,14 +83,16 @@ def integrate(
     log_slope : (T, N) log s_i; anything where a good is absent.
     location, scale : (T, N) or (1, N) β, and (N,) σ.
     error : NORMAL or GUMBEL.
+    fine : to 1e-12 or so, relative; else to about 1e-8, at half the price, as weights of draws need it.
     """
     count, n = side.shape
+    stretch, drop = (1.0, _DROP) if fine else (_COARSE_STRETCH, _COARSE_DROP)
     found = Integrals(np.empty(count), np.zeros((count, n)), np.zeros((count, n)))
     tables = np.ascontiguousarray(side), np.ascontiguousarray(log_slope), np.ascontiguousarray(location)
     inverse = np.ascontiguousarray(1.0 / scale)
 
     def rows(start: int, stop: int) -> None:
-        _rows(*tables, inverse, error, slopes, *found, start, stop)
+        _rows(*tables, inverse, error, slopes, stretch, drop, *found, start, stop)
 
     for_blocks(rows, count, _BLOCK)
     return found
@@ -274,11 +286,18 @@ def _add(side: NDArray[np.int8], highest: float, slopes: bool, room: _Room) -> f
 
 @inlined
 def _integral(
-    side: NDArray[np.int8], inverse: Array, error: int, slopes: bool, sharpest: float, room: _Room
+    side: NDArray[np.int8],
+    inverse: Array,
+    error: int,
+    slopes: bool,
+    sharpest: float,
+    stretch: float,
+    drop: float,
+    room: _Room,
 ) -> tuple[float, float, float]:
     """Return the highest log-integrand, the sum over nodes in units of it, and the step between them."""
     mode, width = _find_mode(side, room.offset, inverse, error)
-    step = min(_WIDTHS[error] * width, _SCALES[error] / sharpest)
+    step = stretch * min(_WIDTHS[error] * width, _SCALES[error] / sharpest)
     highest, total = -np.inf, 0.0
     for direction in (1.0, -1.0):  # to the right from the mode, then to the left of it
         start = mode if direction > 0 else mode - step
@@ -292,7 +311,7 @@ def _integral(
                     room.tilt[i] *= shrink
                 highest = here
             total += _add(side, highest, slopes, room)
-            if room.power[_NODES - 1] < highest - _DROP:
+            if room.power[_NODES - 1] < highest - drop:
                 break
     return highest, total, step
 
@@ -305,6 +324,8 @@ def _rows(
     inverse: Array,
     error: int,
     slopes: bool,
+    stretch: float,
+    drop: float,
     log_value: Array,
     by_slope: Array,
     by_scale: Array,
@@ -320,7 +341,7 @@ def _rows(
         side = sides[t]
         own = location[t if location.shape[0] > 1 else 0]
         constant, sharpest = _prepare(side, log_slope[t], own, inverse, error, room)
-        highest, total, step = _integral(side, inverse, error, slopes, sharpest, room)
+        highest, total, step = _integral(side, inverse, error, slopes, sharpest, stretch, drop, room)
         log_value[t] = constant + highest + np.log(step * total)
         if slopes:
             for i in range(n):
