@@ -69,7 +69,7 @@ Array = NDArray[np.float64]
 
 _DRAFT: Final = {"n_draws": 100, "n_effective": 100, "max_draws": 200}  # draws that a score takes
 _FEWEST_A_NUMBER: Final = 5  # observations for each number that two segments have
-_FEWEST_DRAWS: Final = 100  # of a predictive probability, however many segments
+_FEWEST_DRAWS: Final = 100  # of a leave-one-out score, however many segments
 
 
 class SegmentedUtility(Fit):
@@ -419,14 +419,14 @@ class SegmentedUtility(Fit):
         """The mixtures whose probabilities are averaged: those of posterior draws, or the maxima where these are."""
         if not self.problem_.has_masses:
             return [one.mixture for one in self._averaged or [self._chosen]]
-        drawn, _ = thinned(self.posterior_, self._n_scored)
+        drawn, _ = thinned(self.posterior_, MAX_LIKELIHOOD_DRAWS)
         laws = drawn["concentration"][..., None] * drawn["mean_direction"]
         weights = np.log(drawn["weight"])
         return [Mixture(weights[at], laws[at]) for at in np.ndindex(*weights.shape[:2])]
 
     @property
     def _n_scored(self) -> int:
-        """Draws that a predictive probability averages: each costs an integral a segment."""
+        """Draws that a leave-one-out score keeps of every observation: each costs an integral a segment."""
         return max(MAX_LIKELIHOOD_DRAWS // self.n_segments_, _FEWEST_DRAWS)
 
     def score_path(self, observations: Observations) -> dict[int, float]:

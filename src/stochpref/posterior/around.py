@@ -23,16 +23,21 @@ from stochpref.posterior.samplers.importance import smooth_weights
 
 Array = NDArray[np.float64]
 
-_TEMPERED: Final = 400  # draws of the Gaussian that are weighed,
-_LEFT_EFFECTIVE: Final = 100.0  # of which so many effective ones are left
+TEMPERED: Final = 400  # draws of the Gaussian that are weighed, as a rule,
+_LEFT_EFFECTIVE: Final = 0.25  # of which so many effective ones are left
 
 
-def around_mode(sampler: AroundMode, plan: Plan, reason: str) -> Choice:
-    """Return how to draw by importance, and from the curvature where weights turn out too uneven."""
+def around_mode(sampler: AroundMode, plan: Plan, reason: str, n_weighed: int = TEMPERED) -> Choice:
+    """Return how to draw by importance, and from the curvature where weights turn out too uneven.
+
+    Parameters
+    ----------
+    n_weighed : draws of the Gaussian that are weighed then.
+    """
 
     def instead(found: Diagnostics) -> Choice:
         told = f"importance weights were too uneven, Pareto k {found.pareto_k:.2f}"
-        return by_curvature(sampler, plan, told, is_weighed=True)
+        return by_curvature(sampler, plan, told, n_weighed=n_weighed)
 
     choice = weighted_choice(sampler, sampler.seed, plan, reason)
     return choice._replace(instead_fn=instead, diagnose_fn=lambda draws: by_weights(draws, choice.finish_fn(draws)))
@@ -48,15 +53,16 @@ def by_weights(drawn: Draws, resampled: Draws) -> Diagnostics:
     return Diagnostics(names, nothing, many, many, error, error / np.sqrt(2.0), weights.pareto_k)
 
 
-def by_curvature(sampler: AroundMode, plan: Plan, reason: str, *, is_weighed: bool) -> Choice:
-    """Return draws of the Gaussian, nearer to the posterior where each can be weighed by the likelihood.
+def by_curvature(sampler: AroundMode, plan: Plan, reason: str, *, n_weighed: int) -> Choice:
+    """Return draws of the Gaussian, nearer to the posterior where so many can be weighed by the likelihood, if not 0.
 
-    Weights are then raised to the highest power, 1 at most, that leaves as many effective draws as wanted.
+    Weights are then raised to the highest power, 1 at most, that leaves a quarter of them effective.
     """
+    is_weighed = n_weighed > 0
     own = replace(sampler, name=CURVATURE, is_weighed=is_weighed)
 
     def adapt(asked: Plan) -> Plan:
-        n_draws = -(-_TEMPERED // asked.n_chains) if is_weighed else asked.n_draws
+        n_draws = -(-n_weighed // asked.n_chains) if is_weighed else asked.n_draws
         return replace(asked, n_draws=n_draws, n_effective=0)
 
     def finish(draws: Draws) -> Draws:
@@ -76,5 +82,7 @@ def _tempered(log_weights: Array) -> Array:
     low, high = 0.0, 1.0
     for _ in range(30):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if 1.0 / np.sum(at(middle) ** 2) >= _LEFT_EFFECTIVE else (low, middle)
+        low, high = (
+            (middle, high) if 1.0 / np.sum(at(middle) ** 2) >= _LEFT_EFFECTIVE * log_weights.size else (low, middle)
+        )
     return at(low)

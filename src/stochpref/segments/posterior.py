@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.posterior.around import around_mode, by_curvature
+from stochpref.posterior.around import TEMPERED, around_mode, by_curvature
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.choosing import Choice
 from stochpref.posterior.samplers.around import AroundMode, Near
@@ -23,6 +23,8 @@ from stochpref.segments.objective import Mixture, Objective, Value
 
 Array = NDArray[np.float64]
 
+_MASSES: Final = 5e5  # that weights of draws of the curvature may take, if not more than
+_MOST_WEIGHED: Final = 2000  # are weighed
 _SMALLEST: Final = 1e-6  # share of the largest curvature that a direction has at least
 
 
@@ -79,6 +81,8 @@ def draws_around(objective: Objective, mixture: Mixture, seed: int, plan: Plan) 
     sampler = AroundMode(near, density.log_posterior, density.parameters, seed)
     if objective.store.is_large:
         reason = "many stored observations: every weight would take a pass over all of them"
-        return by_curvature(sampler, plan, reason, is_weighed=False)
+        return by_curvature(sampler, plan, reason, n_weighed=0)
     how = "exact likelihood" if objective.store.is_exact else "likelihood of weighted points"
-    return around_mode(sampler, plan, f"{len(near.centre)} parameters around the maximum, by the {how}")
+    n_masses = objective.store.count_distinct() * len(mixture.h)
+    n_weighed = int(np.clip(_MASSES / n_masses, TEMPERED, _MOST_WEIGHED))
+    return around_mode(sampler, plan, f"{len(near.centre)} parameters around the maximum, by the {how}", n_weighed)

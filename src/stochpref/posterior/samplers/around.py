@@ -71,7 +71,7 @@ class AroundMode:
 
     def step(self, state: AroundState, iteration: int) -> tuple[AroundState, Info]:
         """Make one proposal per chain."""
-        drawn = [self._propose(keyed_generator(self.seed, c, iteration)) for c in range(len(state.coordinates))]
+        drawn = [self._propose(c, iteration) for c in range(len(state.coordinates))]
         new = AroundState(np.array([at for at, _ in drawn]), np.array([weight for _, weight in drawn]))
         return new, Info({"log_weight": new.log_weight.copy()})
 
@@ -79,12 +79,14 @@ class AroundMode:
         """Return the parameters of the law."""
         return self.parameters_fn(state.coordinates)
 
-    def _propose(self, rng: np.random.Generator) -> tuple[Array, float]:
+    def _propose(self, chain: int, iteration: int) -> tuple[Array, float]:
         p, nu = len(self.near.centre), self.degrees
-        z = rng.standard_normal(p)
-        if self.name == CURVATURE:
+        if self.name == CURVATURE:  # every other draw mirrors the one before, so that means have less noise
+            z = keyed_generator(self.seed, chain, iteration // 2).standard_normal(p) * (-1.0) ** iteration
             at = self.near.centre + self.near.factor @ z
             return at, self.log_density_fn(at) + 0.5 * float(z @ z) if self.is_weighed else 0.0
+        rng = keyed_generator(self.seed, chain, iteration)
+        z = rng.standard_normal(p)
         z /= np.sqrt(rng.chisquare(nu) / nu)
         at = self.near.centre + self.near.factor @ z
         log_scale = float(gammaln(0.5 * (nu + p)) - gammaln(0.5 * nu)) - 0.5 * p * np.log(nu * np.pi)
