@@ -19,7 +19,13 @@ from stochpref.problems import OneOf, Open, Problem, Satiated, pack_problem, unp
 from stochpref.stores.packing import data_hash
 
 N_MENUS, N_GOODS = 60, 5
-EXPLAINED = ("divisible", "one", "open", "whole")  # problems of which fits know the utilities that explain a bundle
+EXPLAINED = (
+    "divisible",
+    "linear",
+    "one",
+    "open",
+    "whole",
+)  # problems of which fits know the utilities that explain a bundle
 
 
 def some_menus(problem: Problem) -> sp.Menus:

@@ -25,6 +25,7 @@ ORDER = [
     "bessel",
     "kinds",
     "regions",
+    "corners",
     "chances",
     "problems",
     "rows",

@@ -12,12 +12,15 @@ import pytest
 
 import stochpref as sp
 from stochpref import laws, names, problems
-from stochpref.problems import Divisible, OneOf, Open, Problem, as_problem, check_handled
+from stochpref.problems import Divisible, Linear, OneOf, Open, Problem, as_problem, check_handled
 from stochpref.stores.packing import data_hash
 from tests.contracts import assert_same, check_law, check_problem
 
 # How the problems and laws that need settings are made here.
-SETTINGS: dict[str, Callable[[], Problem]] = {"open": lambda: Open(scale=1.5)}
+SETTINGS: dict[str, Callable[[], Problem]] = {
+    "linear": lambda: Linear([[1.0, 1.0, 1.0, 1.0, 1.0], [0.5, 0.0, 2.0, 1.0, -0.5]], [2.0, 1.5]),
+    "open": lambda: Open(scale=1.5),
+}
 LAWS: dict[str, Callable[[], object]] = {
     "corrupted": lambda: sp.CorruptedUtilityLaw([1.0, 2.0, -3.0, 0.5], 0.3),
     "mixture": lambda: sp.MixtureLaw(
@@ -97,7 +100,7 @@ def test_problems_are_given_by_name_or_as_objects(half: None) -> None:
     for wrong, message in (
         (
             "divisable",
-            r"problem must be one of divisible, one, open, satiated, whole, half; received 'divisable'; the nearest",
+            r"problem must be one of divisible, linear, one, open, satiated, whole, half; received 'divisable'; the nearest",
         ),
         (Divisible, r"or an object of stochpref\.problems; received <class .*pass problem='divisible', say"),
         (None, "received None"),

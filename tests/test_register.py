@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from stochpref import cli
 from stochpref.paper.reproduce import register
-from stochpref.paper.reproduce.register import corruption, posterior, text
+from stochpref.paper.reproduce.register import conjecture, corruption, posterior, text
 
 README = Path(__file__).parents[1] / "papers" / "birge_li_sun" / "README.md"
-CHECKS = [*text.CHECKS, *posterior.CHECKS, *corruption.CHECKS]
+CHECKS = [*text.CHECKS, *posterior.CHECKS, *corruption.CHECKS, *conjecture.CHECKS]
 
 
 @pytest.fixture(scope="module")

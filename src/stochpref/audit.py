@@ -301,7 +301,9 @@ def audit(observations: Observations) -> Audit:
     return Audit(
         n_observations=len(prices),
         n_goods=prices.shape[1],
-        kinds={name: int(np.sum(kind == code)) for code, name in enumerate(KIND_NAMES)} if has_kinds else {},
+        kinds={name: int(np.sum(kind == code)) for code, name in enumerate(KIND_NAMES) if name in KIND_MEANING}
+        if has_kinds
+        else {},
         degenerate_rows=tuple(np.flatnonzero(kind == DEGENERATE).tolist()),
         n_nearly_spent=int(np.sum((kind == DEGENERATE) & (spent < budgets) & (spent > 0.99 * budgets))),
         n_repeated_customers=repeated,

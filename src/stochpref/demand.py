@@ -285,9 +285,14 @@ def repriced(menus: Menus, prices: Array) -> Menus:
     k, n = len(prices), menus.n_goods
     return Menus(
         prices.reshape(-1, n), None if np.isinf(menus.budgets).all() else np.tile(menus.budgets, k), goods=menus.goods,
-        caps=np.tile(menus.caps, (k, 1)), problem=menus.problem,
+        caps=np.tile(menus.caps, (k, 1)), problem=repeated(menus, k),
         features={name: np.tile(values, (k, 1)[: values.ndim]) for name, values in menus.features.items()},
     )  # fmt: skip
+
+
+def repeated(menus: Menus, times: int) -> Problem | None:
+    """Return the problem of menus that are repeated, one copy of all after another."""
+    return None if menus.problem is None else menus.problem.take(np.tile(np.arange(len(menus)), times))
 
 
 def tails_of(level: float) -> tuple[float, float]:
@@ -307,7 +312,9 @@ def typical_menu(observations: Observations) -> Menus:
     caps = problem.typical_caps(observations.caps)
     budgets = [rounded(np.median(observations.budgets))] if problem.needs_budget else None
     features = {name: _typical(values, offered)[None] for name, values in observations.features.items()}
-    return Menus(prices[None], budgets, goods=observations.goods, caps=caps, problem=problem, features=features)
+    return Menus(
+        prices[None], budgets, goods=observations.goods, caps=caps, problem=problem.typical(), features=features
+    )
 
 
 def _typical(values: Array, offered: NDArray[np.bool_]) -> Any:

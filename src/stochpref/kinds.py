@@ -20,7 +20,9 @@ SLACK: Final = 0
 PIVOT: Final = 1
 TIGHT: Final = 2
 DEGENERATE: Final = 3
-KIND_NAMES: Final = ("slack", "pivot", "tight", "degenerate")
+# CORNER: more than one limit binds, each with a shadow price of its own (`corners`).
+CORNER: Final = 4
+KIND_NAMES: Final = ("slack", "pivot", "tight", "degenerate", "corner")
 
 # Sides of a good: the sign of u_i - a_i λ, and a fourth value for goods that constrain nothing.
 ABOVE: Final = 1

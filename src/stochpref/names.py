@@ -17,6 +17,7 @@ MENU_LAWS: Final = {"uniform": "i", "discrete": "ii", "fixed": "iii"}  # and wha
 
 PROBLEMS: Final = {
     "divisible": "problems.divisible:Divisible",
+    "linear": "problems.linear:Linear",
     "one": "problems.one:OneOf",
     "open": "problems.open:Open",
     "satiated": "problems.satiated:Satiated",

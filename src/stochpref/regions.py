@@ -14,6 +14,7 @@ Membership, masses, Gibbs moves and conflicts read this and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self
 
@@ -34,8 +35,9 @@ SATIATING: Final = (
     "; or, if goods satiate, state problem='satiated' (--problem satiated) and fit SatiatedUtility (--model satiated)"
 )
 _BLOCK = 4096
+ROW_ARRAYS: Final = ("kind_code", "side", "slope", "pivot")  # arrays with a row for each observation
 _LOOKED_AT = 512  # rows that decide whether looking for equal ones pays
-_WORTHWHILE = 0.7  # share of distinct rows among them above which it does not
+WORTHWHILE: Final = 0.7  # share of distinct rows among them above which it does not
 _SMALLEST = 5e-324  # d > 0 is the same as d >= the smallest positive double: one comparison serves weak and strict
 
 
@@ -161,8 +163,25 @@ class Regions:
         return known[1]
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{np.sum(self.kind == name)} {name}" for name in KIND_NAMES)
+        named = [name for name in KIND_NAMES if name != "corner" or np.any(self.kind == name)]
+        counts = ", ".join(f"{np.sum(self.kind == name)} {name}" for name in named)
         return f"<Regions: {len(self)} over {self.n_goods} goods ({counts})>"
+
+    @property
+    def corners(self) -> Any:
+        """What is known of rows where several limits bind (`corners.Corners`); None if there can be none."""
+        return None
+
+    @property
+    def effort(self) -> float:
+        """How much more than a row of one limit a row costs to integrate, on average."""
+        return 1.0
+
+    def joined(self, others: Sequence[Any]) -> Self:
+        """Return these regions followed by others of the same kind."""
+        parts = (self, *others)
+        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ROW_ARRAYS}
+        return type(self)(**arrays, price_scale=max(part.price_scale for part in parts))
 
     @property
     def n_goods(self) -> int:
@@ -272,7 +291,7 @@ class Regions:
 
 def _merge(regions: Regions, law: NDArray[np.intp]) -> Merged | None:
     keys = _row_keys(regions.rows(0, _LOOKED_AT), law[:_LOOKED_AT])
-    if len(regions) < 2 or len(np.unique(keys)) > _WORTHWHILE * len(keys):
+    if len(regions) < 2 or len(np.unique(keys)) > WORTHWHILE * len(keys):
         return None
     if len(regions) > _LOOKED_AT:
         keys = _row_keys(regions, law)

@@ -164,6 +164,18 @@ class Reading:
         bool, typer.Option("--nonempty", help="Visits without a purchase were not recorded, as is taken of orders.")
     ] = False
 
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What else a bundle may take at most: items<=3, or weight<=20 with a table of goods; may be repeated.",
+            metavar="NAME<=NUMBER",
+        ),
+    ] = None
+    goods_table: Annotated[
+        Path | None,
+        typer.Option(help="Of --limit: a table with a column good and one for each limit, what a unit takes."),
+    ] = None
+
     def scan(self, files: Sequence[Path], by: str | None = None) -> Scan:
         """Return what files hold, good and bad; `by` is what groups them."""
         from stochpref.readers import scan  # noqa: PLC0415
@@ -180,6 +192,8 @@ class Reading:
             features=self.feature or (),
             choice=self.choice,
             nonempty=self.nonempty or None,
+            limits=self.limit or (),
+            goods_table=self.goods_table,
             **self._rules(),
         )
 
@@ -199,7 +213,7 @@ class Reading:
                 f"--problem must be divisible for a folder, which is read in blocks; received {self.problem}; join its "
                 "files into one"
             )
-        for name in ("outside", "units", "feature", "choice", "nonempty"):
+        for name in ("outside", "units", "feature", "choice", "nonempty", "limit", "goods_table"):
             if getattr(self, name):
                 raise InvalidArgument(f"{option_of(name)} is for files; {folder} is a folder; give one file")
         return StoredObservations(folder, skip_bad=self.skip_bad, single_precision=single_precision, **self._rules())

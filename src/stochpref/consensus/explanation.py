@@ -12,7 +12,7 @@ import numpy as np
 
 from stochpref.consensus.objective import Array
 from stochpref.errors import shown
-from stochpref.kinds import ABOVE, AT, BELOW, DEGENERATE, KIND_NAMES, PIVOT, TIGHT
+from stochpref.kinds import ABOVE, AT, BELOW, CORNER, DEGENERATE, KIND_NAMES, PIVOT, TIGHT
 from stochpref.observations import Observations
 from stochpref.regions import Regions
 from stochpref.result import Drawn
@@ -129,6 +129,10 @@ def explain(
     if regions.kind_code[t] == DEGENERATE:
         return Explanation(t, name, customer, kind, False, None, (), (), (), expected)
     is_held = bool(regions[[t]].contains(utility, margin=margin, strict=True)[0])
+    if regions.kind_code[t] == CORNER:  # of several shadow prices none is told
+        others = () if is_held else excluded_by
+        names = tuple(observations.name(s) for s in others)
+        return Explanation(t, name, customer, kind, is_held, None, (), others, names, expected)
     worth = utility / regions.slope[t]
     price = _shadow_price(regions, t, worth)
     least = margin / regions.price_scale * float(np.linalg.norm(utility))

@@ -127,11 +127,12 @@ def draw_customers_at(draw_fn: Callable[[Indices], Array], menus: Menus, *, none
     ------
     InvalidArgument : at some menu there are hardly any such customers.
     """
-    problem, missing = problem_of(menus), np.arange(len(menus))
+    missing = np.arange(len(menus))
     utilities = draw_fn(missing)
     utilities = utilities if utilities.flags.writeable else utilities.copy()
     for _ in range(_MOST_ROUNDS):
         here, own = menus[missing], utilities[missing]
+        problem = problem_of(here)
         is_in = problem.takes_part(own, here)
         if nonempty:
             is_in = is_in & problem.choose(own, here).any(axis=1)

@@ -22,20 +22,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.bessel import log_normaliser, mean_resultant_length
 from stochpref.errors import InvalidArgument
-from stochpref.kinds import ABOVE, ABSENT, BELOW, DEGENERATE, TIGHT
-from stochpref.mass.behind import turned_mass, turned_moments, turns_away
-from stochpref.mass.contour import Rules, gauss_rules
+from stochpref.kinds import ABOVE, TIGHT
+from stochpref.mass.contour import gauss_rules
+from stochpref.mass.corner_rows import corner_rows
 from stochpref.mass.monte_carlo import sampled_log_mass
-from stochpref.mass.region import Scratch, make_scratch, observation_mass
-from stochpref.mass.shadow import Cone
+from stochpref.mass.region import make_scratch
+from stochpref.mass.row_kernel import HOPELESS, LawConstants, Output, RowArrays, mass_rows
 from stochpref.regions import Merged, Regions
-from stochpref.threads import GROUP, compiled, for_blocks
+from stochpref.threads import GROUP, for_blocks
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _TINY = 1e-150  # κ of the uniform law where κ is divided by: moments are those of 0 long before
-_HOPELESS = 1e-3  # relative error beyond which sampling does better than a cancelling contour
 _FALLBACK_DRAWS = 1 << 14
 _FALLBACK_SEED = 20_240_229
 
@@ -60,84 +59,6 @@ class Sums(NamedTuple):
     value: float
     gradient: Array
     information: Array
-
-
-class LawConstants(NamedTuple):
-    """Of K laws: h (K, n), log ∫ exp(h·u) du over the sphere (K,), E[u] (K, n), and the rules in q, which serve all."""
-
-    h: Array
-    log_total: Array
-    mean: Array
-    rules: Rules
-
-
-class RowArrays(NamedTuple):
-    """Some rows as kernels take them: the arrays of `Regions`, and of each row its law, its repeats and its run.
-
-    A run is what a sum is made of: rows of one law that follow one another within a group.
-    """
-
-    kind: NDArray[np.int8]
-    side: NDArray[np.int8]
-    slope: Array
-    pivot: NDArray[np.int32]
-    law: Indices
-    repeats: Array
-    run: Indices
-
-
-class Output(NamedTuple):
-    """Where kernels write: log-masses and errors (T,), gradients (T, n) or (0, n), covariances by run or (0, n, n)."""
-
-    log_mass: Array
-    error: Array
-    gradient: Array
-    covariance: Array
-
-
-@compiled
-def _reveals_nothing(kind: int, side: NDArray[np.int8]) -> bool:
-    """Tell whether every utility fits: all the money, none, was spent."""
-    return kind == TIGHT and not np.any(side == ABOVE)
-
-
-@compiled
-def _cone(h: Array, kind: int, side: NDArray[np.int8], slope: Array, pivot: int) -> Cone:
-    """Return one observation as the kernels read it; only ratios of prices matter, so the largest is scaled to 1."""
-    largest = np.max(np.where(side == ABSENT, 0.0, slope))
-    # All spent on everything on offer reveals only that what was bought is wanted, as if money were left.
-    is_tight = bool(kind == TIGHT and np.any(side == BELOW))
-    return Cone(h, side, slope / largest, pivot, is_tight)
-
-
-@compiled
-def _mass_rows(laws: LawConstants, rows: RowArrays, tolerance: float, out: Output, scratch: Scratch) -> None:
-    """Fill `out`; to the covariance of its run each row adds the lower triangle of Cov(u | region), if wanted."""
-    means, moments = scratch.means, scratch.moments
-    for t in range(rows.kind.shape[0]):
-        kind, side, law = rows.kind[t], rows.side[t], rows.law[t]
-        if kind == DEGENERATE:
-            out.log_mass[t], out.error[t] = -np.inf, 0.0
-            means[:] = np.nan
-        elif _reveals_nothing(kind, side):
-            out.log_mass[t], out.error[t] = 0.0, 0.0
-            if means.shape[0] > 0:
-                means[:] = laws.mean[law]
-        else:
-            cone = _cone(laws.h[law], kind, side, rows.slope[t], rows.pivot[t])
-            if turns_away(cone):  # along the cut, where the contour would cancel
-                value, out.error[t] = turned_mass(cone, tolerance, means)
-                turned_moments(cone, means, moments)
-            else:
-                value, out.error[t] = observation_mass(cone, laws.rules, tolerance, scratch)
-            out.log_mass[t] = min(value - laws.log_total[law], 0.0)
-            if not out.error[t] < _HOPELESS:
-                continue
-            for i in range(moments.shape[0]):
-                for j in range(i + 1):
-                    out.covariance[rows.run[t], i, j] += rows.repeats[t] * (moments[i, j] - means[i] * means[j])
-        if out.gradient.shape[0] > 0:
-            out.gradient[t] = means - laws.mean[law]
 
 
 def _law_constants(laws: Array, tolerance: float) -> LawConstants:
@@ -260,7 +181,10 @@ def _evaluate(
         )
         slopes = np.empty((stop - start, n)) if by_law else out.gradient[own]
         here = Output(out.log_mass[own], out.error[own], slopes, covariance[first : last + 1])
-        _mass_rows(constants, arrays, tolerance, here, make_scratch(n, gradient or by_law, information))
+        scratch = make_scratch(n, gradient or by_law, information)
+        mass_rows(constants, arrays, tolerance, here, scratch)
+        if part.corners is not None:
+            corner_rows(constants, arrays, part.corners, tolerance, here, scratch)
         _sample_hopeless(part, constants, arrays, here)
         if by_law:
             values[start // GROUP] = np.sum(arrays.repeats * here.log_mass)
@@ -272,7 +196,7 @@ def _evaluate(
 
 def _sample_hopeless(part: Regions, laws: LawConstants, rows: RowArrays, out: Output) -> None:
     """Sample, with a fixed seed, the rows for which neither contour would do; they are taken to teach nothing."""
-    for t in np.flatnonzero(~(out.error < _HOPELESS)).tolist():
+    for t in np.flatnonzero(~(out.error < HOPELESS)).tolist():
         h, rng = laws.h[rows.law[t]], np.random.default_rng(_FALLBACK_SEED)
         sample = sampled_log_mass(part.rows(t, t + 1), h, n_draws=_FALLBACK_DRAWS, rng=rng)
         # Three standard errors: an estimate of the error, not one deviation.

@@ -115,13 +115,7 @@ def _repeated(regions: Regions, times: int) -> Regions:
 
 def _joined(parts: Sequence[Regions]) -> Regions:
     """Return all regions of the parts, one after another."""
-    return Regions(
-        np.concatenate([part.kind_code for part in parts]),
-        np.concatenate([part.side for part in parts]),
-        np.concatenate([part.slope for part in parts]),
-        np.concatenate([part.pivot for part in parts]),
-        max(part.price_scale for part in parts),
-    )
+    return parts[0].joined(parts[1:])
 
 
 def _laws_of(n_laws: int, n_rows: int) -> Indices:

@@ -17,15 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
+from scipy.stats import multivariate_t
 
 from stochpref.bessel import log_normaliser
 from stochpref.checks import check_rng
-from stochpref.kinds import ABOVE, ABSENT, BELOW, DEGENERATE, PIVOT, TIGHT
+from stochpref.corners import Corners
+from stochpref.kinds import ABOVE, ABSENT, AT, BELOW, CORNER, DEGENERATE, PIVOT, TIGHT
+from stochpref.mass.prices import Piece, frame_of
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
 
 _GRID = 512
+_DF = 5  # of the bell that shadow prices are drawn from
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
 
@@ -120,13 +124,71 @@ def _sample_one(
         u = z / radius[:, None]
         along, kappa = u @ h, float(np.linalg.norm(h))
         cosine = float(np.median(along) / kappa) if kappa > 0 else 0.0
+    return _weighed(h, m, u, log_weight)
+
+
+def _weighed(h: Array, m: Array, u: Array, log_weight: Array) -> tuple[float, float, Array]:
+    """Return what draws u of a Gaussian around m inside the cone, with weights, say under exp(h·u)."""
+    n, kappa, along = len(h), float(np.linalg.norm(h)), u @ h
     q = float(m @ h / (h @ h)) if kappa > 0 else 1.0
     radial = _log_radial(n, q * kappa + 1e-9)
     log_r = radial(q * along) - n * _LOG_SQRT_2PI - 0.5 * float(m @ m)
     terms = log_weight + along - log_r
-    log_mean = float(logsumexp(terms) - np.log(n_draws))
+    log_mean = float(logsumexp(terms) - np.log(len(u)))
     relative = np.exp(terms - log_mean)
-    return log_mean, float(relative.std(ddof=1) / np.sqrt(n_draws)), relative @ u / n_draws
+    return log_mean, float(relative.std(ddof=1) / np.sqrt(len(u))), relative @ u / len(u)
+
+
+def sample_corner(
+    h: Array, corners: Corners, t: int, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float, Array]:
+    """Return the same of a corner: the sum over its pieces, each with shadow prices from a wide bell at their mode."""
+    found = [
+        _sample_piece(h, corners.side[p], corners.slope[p, : corners.n_prices[p]], corners.log_det[p], n_draws, rng)
+        for p in range(corners.first_piece[t], corners.first_piece[t + 1])
+    ]
+    logs, errors = np.array([one[0] for one in found]), np.array([one[1] for one in found])
+    total = float(logsumexp(logs))
+    share = np.exp(logs - total)
+    return total, float(np.linalg.norm(share * errors)), share @ np.array([one[2] for one in found])
+
+
+def _sample_piece(
+    h: Array, side: NDArray[np.int8], slope: Array, log_det: float, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float, Array]:
+    n_prices, n = slope.shape
+    cosine, kappa, is_at = 0.0, float(np.linalg.norm(h)), side == AT
+    on_side = np.abs(side) == 1
+    for _ in range(3):
+        m = h * _scale(n, h, cosine)
+        prices, log_weight = _draw_prices(m, side, slope, n_draws, rng)
+        shadow = prices @ slope
+        log_phi = np.where(on_side, log_ndtr(side * (m - shadow)), 0.0)
+        at_price = -0.5 * (shadow - m)[:, is_at] ** 2 - _LOG_SQRT_2PI
+        log_weight = log_weight + log_phi.sum(axis=1) + at_price.sum(axis=1) + (log_det if n_prices else 0.0)
+        below = ndtri_exp(np.log(rng.random((n_draws, n))) + log_phi)
+        z = np.where(is_at, shadow, m - np.where(on_side, side, 1) * below)
+        u = z / np.linalg.norm(z, axis=1, keepdims=True)
+        cosine = float(np.average(u @ h, weights=np.exp(log_weight - log_weight.max())) / kappa) if kappa > 0 else 0.0
+    return _weighed(h, m, u, log_weight)
+
+
+def _draw_prices(
+    m: Array, side: NDArray[np.int8], slope: Array, n_draws: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return prices (k, r) from a t-distribution at the mode of the integrand, and minus the log of its density.
+
+    Those of them that are negative weigh nothing.
+    """
+    n_prices = len(slope)
+    if n_prices == 0:
+        return np.zeros((n_draws, 0)), np.zeros(n_draws)
+    frame = frame_of(Piece(m, side, np.ascontiguousarray(slope), 0.0), 1.0, np.ones(3))
+    mode, factor = frame.mode[:n_prices], 1.5 * frame.factor[:n_prices, :n_prices]
+    law = multivariate_t(mode, factor @ factor.T, df=_DF, seed=rng)
+    prices = law.rvs(n_draws).reshape(n_draws, n_prices)
+    is_inside = (prices >= 0).all(axis=1)
+    return np.abs(prices), np.where(is_inside, -law.logpdf(prices), -np.inf)
 
 
 def sampled_log_mass(regions: Regions, h: Array, *, n_draws: int, rng: np.random.Generator) -> Sample:
@@ -139,6 +201,10 @@ def sampled_log_mass(regions: Regions, h: Array, *, n_draws: int, rng: np.random
         kind, side = int(regions.kind_code[t]), regions.side[t].copy()
         if kind == DEGENERATE:
             log_masses[t], errors[t], means[t] = -np.inf, 0.0, np.nan
+            continue
+        if kind == CORNER:
+            value, errors[t], means[t] = sample_corner(h, regions.corners, t, n_draws, rng)
+            log_masses[t] = value - log_total
             continue
         if kind == TIGHT and not np.any(side == ABOVE):
             side[:] = ABSENT  # no money, nothing revealed

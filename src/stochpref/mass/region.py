@@ -47,9 +47,9 @@ Array = NDArray[np.float64]
 MAX_CONTOUR: Final = 192
 MAX_EXTENSIONS: Final = 5  # of the support of the shadow price
 NODE_ROWS: Final = 6  # rows of the node table: q, log-weight and sum, each real and imaginary
-_Q_RE, _Q_IM, _W_RE, _W_IM, _SUM_RE, _SUM_IM = range(NODE_ROWS)
-_LOG_FACTOR = np.log(4.0 / np.pi)
-_LOG_PI = np.log(np.pi)
+NODE_Q_RE, NODE_Q_IM, NODE_W_RE, NODE_W_IM, NODE_SUM_RE, NODE_SUM_IM = range(NODE_ROWS)
+LOG_FACTOR = np.log(4.0 / np.pi)
+LOG_PI = np.log(np.pi)
 
 
 class Scratch(NamedTuple):
@@ -139,10 +139,10 @@ def _fill_panel(work: Array, nodes: Array, j: int, left: float, right: float) ->
     """Put node j of the q-rule on every point of a panel of the shadow price."""
     log_extent = np.log(right - left)
     for k in range(CHUNK):
-        work[Q_RE + k], work[Q_IM + k] = nodes[_Q_RE, j], nodes[_Q_IM, j]
+        work[Q_RE + k], work[Q_IM + k] = nodes[NODE_Q_RE, j], nodes[NODE_Q_IM, j]
         work[LAMBDA + k] = left + (right - left) * PANEL_NODES[k]
-        work[LOG_WEIGHT_RE + k] = nodes[_W_RE, j] + LOG_PANEL_WEIGHTS[k] + log_extent
-        work[LOG_WEIGHT_IM + k] = nodes[_W_IM, j]
+        work[LOG_WEIGHT_RE + k] = nodes[NODE_W_RE, j] + LOG_PANEL_WEIGHTS[k] + log_extent
+        work[LOG_WEIGHT_IM + k] = nodes[NODE_W_IM, j]
 
 
 @compiled
@@ -150,9 +150,9 @@ def _fill_slack(work: Array, nodes: Array, start: int, stop: int) -> None:
     """Put nodes start..stop of the q-rule into the chunk, at shadow price 0, and fill up with weightless copies."""
     for k in range(CHUNK):
         j = min(start + k, stop - 1)
-        work[Q_RE + k], work[Q_IM + k], work[LAMBDA + k] = nodes[_Q_RE, j], nodes[_Q_IM, j], 0.0
-        work[LOG_WEIGHT_RE + k] = nodes[_W_RE, j] if start + k < stop else -1e6
-        work[LOG_WEIGHT_IM + k] = nodes[_W_IM, j]
+        work[Q_RE + k], work[Q_IM + k], work[LAMBDA + k] = nodes[NODE_Q_RE, j], nodes[NODE_Q_IM, j], 0.0
+        work[LOG_WEIGHT_RE + k] = nodes[NODE_W_RE, j] if start + k < stop else -1e6
+        work[LOG_WEIGHT_IM + k] = nodes[NODE_W_IM, j]
 
 
 @compiled
@@ -172,8 +172,8 @@ def integrate(
     work, ratios, nodes, edges = scratch.work, scratch.ratios, scratch.nodes, scratch.edges
     size, error, cut = 0.0, 0.0, 0.0
     n_chunks = (stop - start) * n_panels if n_panels > 0 else -(-(stop - start) // CHUNK)
-    nodes[_SUM_RE, start:stop] = 0.0
-    nodes[_SUM_IM, start:stop] = 0.0
+    nodes[NODE_SUM_RE, start:stop] = 0.0
+    nodes[NODE_SUM_IM, start:stop] = 0.0
     for chunk in range(n_chunks):
         # A chunk is one panel of one node, or, where there is no shadow price to integrate over, many nodes.
         j = start + (chunk // n_panels if n_panels > 0 else chunk * CHUNK)
@@ -186,8 +186,8 @@ def integrate(
         size += weigh_chunk(work, cone.is_tight, shift)
         for k in range(CHUNK):
             own = j if n_panels > 0 else min(j + k, stop - 1)
-            nodes[_SUM_RE, own] += work[OMEGA_RE + k]
-            nodes[_SUM_IM, own] += work[OMEGA_IM + k]
+            nodes[NODE_SUM_RE, own] += work[OMEGA_RE + k]
+            nodes[NODE_SUM_IM, own] += work[OMEGA_IM + k]
         if n_panels > 0:
             error += panel_error(work)
             cut += end_size(work, panel == 0 and edges[0] > 0.0, panel == n_panels - 1)
@@ -234,15 +234,15 @@ def refine_panels(
 
 
 @compiled
-def _rule_error(rules: Rules, row: int, nodes: Array) -> tuple[float, float]:
+def rule_error(rules: Rules, row: int, nodes: Array) -> tuple[float, float]:
     """Return the sum over the rule's nodes, and its error judged by the decay of the orthogonal coefficients."""
     total, sizes = 0.0, np.zeros(4)
     for k in range(rules.n_nodes[row]):
-        total += nodes[_SUM_RE, k]
+        total += nodes[NODE_SUM_RE, k]
         for j in range(4):
             sizes[j] += (
-                rules.coefficient_re[row, j, k] * nodes[_SUM_RE, k]
-                - rules.coefficient_im[row, j, k] * nodes[_SUM_IM, k]
+                rules.coefficient_re[row, j, k] * nodes[NODE_SUM_RE, k]
+                - rules.coefficient_im[row, j, k] * nodes[NODE_SUM_IM, k]
             )
     middle, last = max(abs(sizes[0]), abs(sizes[1])), max(abs(sizes[2]), abs(sizes[3]))
     # The first coefficient that errs is N + 1 degrees ahead of the last, and the decay steepens on the way. Looking
@@ -267,8 +267,8 @@ def _sum_rule(
     nodes = scratch.nodes
     n_nodes = rules.n_nodes[row]
     for j in range(n_nodes):
-        nodes[_Q_RE, j], nodes[_Q_IM, j] = rules.node_re[row, j], rules.node_im[row, j]
-        nodes[_W_RE, j], nodes[_W_IM, j] = rules.log_weight_re[row, j], rules.log_weight_im[row, j]
+        nodes[NODE_Q_RE, j], nodes[NODE_Q_IM, j] = rules.node_re[row, j], rules.node_im[row, j]
+        nodes[NODE_W_RE, j], nodes[NODE_W_IM, j] = rules.log_weight_re[row, j], rules.log_weight_im[row, j]
     is_refined = n_panels == 0
     while True:
         if n_panels > 1 and not is_refined:
@@ -277,9 +277,9 @@ def _sum_rule(
         scratch.means[:] = 0.0
         scratch.moments[:] = 0.0
         size, shadow_error, cut = integrate(cone, 0, n_nodes, n_panels, shift, scratch)
-        total, rule_error = _rule_error(rules, row, nodes)
-        if is_refined or shadow_error <= tolerance * total or rule_error > tolerance * total:
-            return total, size, rule_error + shadow_error, cut, n_panels
+        total, q_error = rule_error(rules, row, nodes)
+        if is_refined or shadow_error <= tolerance * total or q_error > tolerance * total:
+            return total, size, q_error + shadow_error, cut, n_panels
         n_panels = halve(scratch.edges, n_panels)
 
 
@@ -294,17 +294,17 @@ def halve(edges: Array, n_panels: int) -> int:
 
 
 @compiled
-def _set_contour(nodes: Array, n_goods: int, p0: float, step: float, start: int, stop: int, stride: int) -> int:
+def set_contour(nodes: Array, n_goods: int, p0: float, step: float, start: int, stop: int, stride: int) -> int:
     """Write the trapezoidal nodes start, start + stride, … < stop of the contour to the node table; return how many."""
     count = 0
     for index in range(start, stop, stride):
         eta = index * step
         size2 = p0 * p0 + eta * eta
-        nodes[_Q_RE, count], nodes[_Q_IM, count] = p0 / (np.sqrt(2.0) * size2), -eta / (np.sqrt(2.0) * size2)
-        nodes[_W_RE, count] = p0 * p0 - eta * eta + 0.5 * (1 - n_goods) * np.log(size2) + np.log(step)
-        nodes[_W_IM, count] = 2.0 * p0 * eta + (1 - n_goods) * np.arctan2(eta, p0)
+        nodes[NODE_Q_RE, count], nodes[NODE_Q_IM, count] = p0 / (np.sqrt(2.0) * size2), -eta / (np.sqrt(2.0) * size2)
+        nodes[NODE_W_RE, count] = p0 * p0 - eta * eta + 0.5 * (1 - n_goods) * np.log(size2) + np.log(step)
+        nodes[NODE_W_IM, count] = 2.0 * p0 * eta + (1 - n_goods) * np.arctan2(eta, p0)
         if index == 0:
-            nodes[_W_RE, count] += np.log(0.5)
+            nodes[NODE_W_RE, count] += np.log(0.5)
         count += 1
     return count
 
@@ -328,7 +328,7 @@ def _sum_contour(
     p0 = np.sqrt(s0)
     step = contour_step(s0, steepness, np.log(0.1 * tolerance))
     if n_panels > 0:
-        _set_contour(nodes, n_goods, p0, step, 0, 1, 1)
+        set_contour(nodes, n_goods, p0, step, 0, 1, 1)
         n_panels = refine_panels(cone, shift, 0.1 * tolerance, n_panels, scratch)
     scratch.means[:] = 0.0
     scratch.moments[:] = 0.0
@@ -343,16 +343,16 @@ def _sum_contour(
         batch = 4 * stride
         fresh, other = 0.0, 0.0
         while start < MAX_CONTOUR * (1 + refinement):
-            count = _set_contour(nodes, n_goods, p0, step, start, start + batch, stride)
+            count = set_contour(nodes, n_goods, p0, step, start, start + batch, stride)
             more_size, more_error, more_cut = integrate(cone, 0, count, n_panels, shift, scratch)
             size += more_size
             error += more_error
             cut += more_cut
             largest = 0.0
             for j in range(count):
-                fresh += nodes[_SUM_RE, j]
-                other += nodes[_SUM_RE, j] if (start + j) % 2 == 0 else 0.0
-                largest = max(largest, np.hypot(nodes[_SUM_RE, j], nodes[_SUM_IM, j]))
+                fresh += nodes[NODE_SUM_RE, j]
+                other += nodes[NODE_SUM_RE, j] if (start + j) % 2 == 0 else 0.0
+                largest = max(largest, np.hypot(nodes[NODE_SUM_RE, j], nodes[NODE_SUM_IM, j]))
             start += batch
             if largest < 0.03 * tolerance * max(abs(fresh), 1e-3 * size):
                 break
@@ -402,4 +402,4 @@ def observation_mass(cone: Cone, rules: Rules, tolerance: float, scratch: Scratc
     scratch.moments[:] /= total
     rounding = 3e-16 * (size / total) * (20.0 + np.sqrt(float(n)) + abs(shift))
     cut_off = tolerance if is_binding else 0.0
-    return np.log(total) + shift + _LOG_FACTOR + 0.5 * n * _LOG_PI, (error + cut) / total + rounding + cut_off
+    return np.log(total) + shift + LOG_FACTOR + 0.5 * n * LOG_PI, (error + cut) / total + rounding + cut_off

@@ -63,7 +63,7 @@ PANEL_WEIGHTS: Final = np.ascontiguousarray(_WEIGHTS / 2)
 LOG_PANEL_WEIGHTS: Final = np.log(PANEL_WEIGHTS)
 # Rows map values at the nodes to Legendre coefficients: two in the middle, the last two.
 _TAIL_DEGREES: Final = np.array([CHUNK - 8, CHUNK - 7, CHUNK - 2, CHUNK - 1])
-_TAIL: Final = np.stack(
+TAIL: Final = np.stack(
     [(k + 0.5) * _WEIGHTS * np.polynomial.legendre.Legendre.basis(int(k))(_NODES) for k in _TAIL_DEGREES]
 )
 
@@ -85,7 +85,7 @@ class Cone(NamedTuple):
 
 
 @inlined
-def _multiply_good(h: float, a: float, s: float, rate: float, work: Array, ratios: Array, offset: int) -> None:
+def multiply_good(h: float, a: float, s: float, rate: float, work: Array, ratios: Array, offset: int) -> None:
     """Multiply the chunk by one good and store its inverse Mills ratio r at ``ratios[offset:]``."""
     for k in range(CHUNK):
         mr, mi = h * work[Q_RE + k], h * work[Q_IM + k]
@@ -118,7 +118,7 @@ def _multiply_good(h: float, a: float, s: float, rate: float, work: Array, ratio
 
 
 @compiled
-def _rescale(work: Array) -> None:
+def rescale(work: Array) -> None:
     """Move the size of the running product into the exponent, before it can underflow."""
     for k in range(CHUNK):
         size = abs(work[P_RE + k]) + abs(work[P_IM + k])
@@ -144,10 +144,10 @@ def evaluate_chunk(cone: Cone, work: Array, ratios: Array) -> None:
     for i in range(h.shape[0]):
         if side[i] == ABOVE or side[i] == BELOW:
             rate = slope[i] if is_tight and side[i] == ABOVE else 0.0
-            _multiply_good(h[i], slope[i], float(side[i]), rate, work, ratios, 2 * CHUNK * i)
+            multiply_good(h[i], slope[i], float(side[i]), rate, work, ratios, 2 * CHUNK * i)
             n_since += 1
             if n_since == _RESCALE_EVERY:
-                _rescale(work)
+                rescale(work)
                 n_since = 0
         elif side[i] != AT:
             for k in range(CHUNK):  # absent: the whole Gaussian
@@ -162,7 +162,7 @@ def evaluate_chunk(cone: Cone, work: Array, ratios: Array) -> None:
             work[X_IM + k] += t * h[pivot] * work[Q_IM + k]
             work[P_RE + k] *= density
             work[P_IM + k] *= density
-    _rescale(work)
+    rescale(work)
 
 
 @inlined_reordering
@@ -295,8 +295,8 @@ def panel_error(work: Array) -> float:
     for j in range(4):
         re, im = 0.0, 0.0
         for k in range(CHUNK):
-            re += _TAIL[j, k] * work[OMEGA_RE + k] / PANEL_WEIGHTS[k]
-            im += _TAIL[j, k] * work[OMEGA_IM + k] / PANEL_WEIGHTS[k]
+            re += TAIL[j, k] * work[OMEGA_RE + k] / PANEL_WEIGHTS[k]
+            im += TAIL[j, k] * work[OMEGA_IM + k] / PANEL_WEIGHTS[k]
         size[j] = np.hypot(re, im)
     return extrapolated_error(max(size[0], size[1]), max(size[2], size[3]), 6.0, float(CHUNK))
 

@@ -125,7 +125,7 @@ class CommonUtility(Fit):
     def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:
         """Return the common utility, where every two observations can be compared and bundles have probabilities."""
         count, problem = len(observations), observations.problem
-        most = _MOST_COMPARED if problem.has_masses else _MOST_WHOLE_COMPARED
+        most = _MOST_COMPARED if problem.has_masses and not problem.has_corners else _MOST_WHOLE_COMPARED
         unsuited = f"compares every two observations, and there are more than {most:,}" if count > most else ""
         n_free = len(problem.coordinates(observations.goods))  # a direction, and the share of odd customers
         return (Candidate({}, n_free, 0.3 + count / _MOST_COMPARED, unsuited=unsuited),)

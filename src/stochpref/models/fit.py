@@ -36,7 +36,7 @@ from stochpref.models.storage import SavedFit, save_model
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS
 from stochpref.predictive_check import PredictiveCheck, check_purchases
-from stochpref.problems import FITTED, Problem
+from stochpref.problems import FITTED, Problem, problem_of
 from stochpref.readers.by_name import as_menus
 from stochpref.rows import LEFT_OUT, places_of
 from stochpref.scores import consistency
@@ -230,8 +230,8 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
         faced, shape = as_menus(menus, budgets, self.goods_, self.problem_)
         self._check_features(faced)
         own = self.best_at(faced) if utility is None else utility
-        own = own[..., places_of(self.problem_.coordinates(faced.goods), self.coordinates_)]
-        return self.problem_.choose(own, faced).reshape(*shape, faced.n_goods)
+        own = own[..., places_of(problem_of(faced).coordinates(faced.goods), self.coordinates_)]
+        return problem_of(faced).choose(own, faced).reshape(*shape, faced.n_goods)
 
     def demand(
         self,
@@ -363,7 +363,8 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
                 f"observations must be of the problem of the fit, {self.problem_!r}; received "
                 f"{observations.problem!r}; read them so, or fit the model to others"
             )
-        return observations.over(self.goods_).under(self.problem_)
+        own = observations.over(self.goods_)
+        return own.under(self.problem_.facing(own.problem, own.goods, self.goods_))
 
     def save(self, folder: str | Path, *, command: Sequence[str] | None = None) -> None:
         """Write the fit to a folder that `load_fit` reads back; `command` made it, in words that a report repeats."""

@@ -28,13 +28,14 @@ from stochpref.names import COVARIANCES
 from stochpref.observations import Observations
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, group, observations_of
-from stochpref.problems import Problem
+from stochpref.problems import Problem, check_handled
 from stochpref.stores.packing import data_hash
 from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
 # What learns the law, by whether every customer, and not every purchase, has a taste of its own; None: not yet.
+_HANDLED: Final = ("divisible", "one", "open", "whole")  # problems whose utilities it draws
 _ENGINES: Final[dict[bool, str | None]] = {False: "models.normal_purchases:Purchases", True: None}
 
 
@@ -121,6 +122,7 @@ class NormalUtility(Fit):
         NotIdentified : the data leave the mean or spreads open.
         """
         check_observations(observations)
+        check_handled(observations, "NormalUtility", problems=_HANDLED, nonempty=True)
         check_choice(self.covariance, "covariance", COVARIANCES)
         check_count(self.n_factors, "n_factors", 1)
         check_choice(self.engine, "engine", ("cpu",))

@@ -24,7 +24,7 @@ from stochpref.posterior.chains import DiagnoseFn, Draws, Plan
 from stochpref.posterior.checkpoints import read_checkpoint
 from stochpref.posterior.diagnostics import Diagnostics, diagnose
 from stochpref.posterior.large import near_maximum
-from stochpref.posterior.samplers.gibbs import Gibbs
+from stochpref.posterior.samplers.corner_gibbs import gibbs_of
 from stochpref.posterior.samplers.gibbs_remote import RemoteGibbs
 from stochpref.posterior.samplers.gibbs_unseen import UnseenGibbs
 from stochpref.posterior.samplers.hamiltonian import Hamiltonian
@@ -121,7 +121,7 @@ def _gibbs(target: Target, seed: int, reason: str) -> Choice:
             raise _unconditional("gibbs")
         return Choice(UnseenGibbs(target, seed, event), reason)
     if target.store.in_memory:
-        return Choice(Gibbs(target, seed), reason)
+        return Choice(gibbs_of(target, seed), reason)
     if not target.store.keeps_latents:
         raise InvalidArgument(
             "sampler='gibbs' keeps a utility of every observation for every chain, more than memory holds; "
@@ -173,7 +173,10 @@ def _uneven(name: str, found: Diagnostics) -> str:
 def _compared(target: Target, seed: int, plan: Plan) -> Choice:
     """Return Gibbs sampling, or the sampler on the exact likelihood that suits, whichever costs less."""
     store, n, kappa = target.store, target.store.n_goods, float(np.linalg.norm(target.reference.mode))
-    by_gibbs, by_other = gibbs_cost(n, kappa), importance_cost(n, len(store)) * store.count_distinct() / len(store)
+    by_gibbs, by_other = (
+        gibbs_cost(n, kappa),
+        importance_cost(n, len(store)) * store.count_distinct() / len(store) * store.effort,
+    )
     facts, other, make = f"{n} goods, concentration near {kappa:.3g}: ", "importance", _around_mode
     if not target.reference.is_mode:
         facts, other, make = f"the posterior has no mode inside its bounds; {facts}", "layered", _between_bounds

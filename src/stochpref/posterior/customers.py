@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from stochpref.bessel import mean_resultant_length
 from stochpref.mass.masses import exact_log_mass
 from stochpref.posterior.prior import Prior
-from stochpref.posterior.samplers.gibbs import Gibbs, GibbsState
+from stochpref.posterior.samplers.corner_gibbs import gibbs_of
+from stochpref.posterior.samplers.gibbs import GibbsState
 from stochpref.posterior.samplers.interval_gibbs import IntervalGibbs
 from stochpref.posterior.target import Target
 from stochpref.problems.interval_regions import IntervalRegions
@@ -47,7 +48,7 @@ def customer_utilities(
         filled[:, rows] = found
         return CustomerUtilities(*filled)
     mean, centre, square = np.zeros(regions.side.shape), np.zeros(regions.side.shape), np.zeros(regions.side.shape)
-    kernel = Gibbs(Target(Memory(regions), prior), seed)
+    kernel = gibbs_of(Target(Memory(regions), prior), seed)
     latents = kernel.init(1).latents
     iteration = 0
     for s, (direction, kappa) in enumerate(zip(mean_direction, concentration, strict=True)):

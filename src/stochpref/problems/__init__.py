@@ -23,6 +23,7 @@ from stochpref.problems.protocol import check_handled as check_handled
 
 if TYPE_CHECKING:
     from stochpref.problems.divisible import Divisible as Divisible
+    from stochpref.problems.linear import Linear as Linear
     from stochpref.problems.one import OneOf as OneOf
     from stochpref.problems.open import Open as Open
     from stochpref.problems.satiated import Satiated as Satiated
@@ -38,7 +39,7 @@ def as_problem(problem: object) -> Problem:
     if isinstance(problem, Problem):
         return problem
     if isinstance(problem, str):
-        return load(PROBLEMS[check_choice(problem, "problem", PROBLEMS)])()
+        return load(PROBLEMS[check_choice(problem, "problem", PROBLEMS)]).by_name()
     raise InvalidArgument(
         f"problem must be one of {', '.join(PROBLEMS)} or an object of stochpref.problems; "
         f"received {problem!r}; pass problem='divisible', say"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FITTED: Final = ("divisible", "one", "open", "whole")  # problems that models fit
+FITTED: Final = ("divisible", "linear", "one", "open", "whole")  # problems that models fit
 
 
 class Classification(NamedTuple):
@@ -79,6 +79,7 @@ class Problem(ABC):
     about : what is taken for granted of goods and money, in words.
     has_kinds : the kinds of observation say something to people, so that an audit counts them.
     has_masses : bundles have regions whose masses are known; elsewhere utilities inside can be drawn at best.
+    has_corners : several limits may bind at once, each with a shadow price of its own.
     default_cap : the largest quantity of a good where none is stated.
     tells_by_amount : how much was bought tells what is wanted more, even where all that is on offer was bought.
     made_for : what fits this problem, where other models cannot.
@@ -91,6 +92,7 @@ class Problem(ABC):
     about: ClassVar[str] = "budgets known"
     has_kinds: ClassVar[bool] = False
     has_masses: ClassVar[bool] = True
+    has_corners: ClassVar[bool] = False
     default_cap: ClassVar[float] = 1.0
     tells_by_amount: ClassVar[bool] = False
     made_for: ClassVar[str] = ""
@@ -98,6 +100,11 @@ class Problem(ABC):
         "profit never falls when all prices rise, because customers here cannot keep their money: the best prices are "
         "the bounds"
     )
+
+    @classmethod
+    def by_name(cls) -> Self:
+        """Return the problem with its usual settings, as a name alone means it."""
+        return cls()
 
     @abstractmethod
     def choose(self, utilities: ArrayLike, menus: MenuArrays) -> Array:
@@ -134,8 +141,9 @@ class Problem(ABC):
         """Return what customers (m, N) buy together from each of T menus, (T, n), and how many of them count, (T,)."""
         bought, counts = np.empty(menus.prices.shape), np.empty(len(menus.prices))
         for t in range(len(bought)):  # a menu at a time: (m, n) numbers at once are enough
-            bundles = self.choose(utilities[:, None], _MenuRow.of(menus, t))[:, 0]
-            does = self.takes_part(utilities[:, None], _MenuRow.of(menus, t))[:, 0]
+            own, menu = self.take(np.array([t])), _MenuRow.of(menus, t)
+            bundles = own.choose(utilities[:, None], menu)[:, 0]
+            does = own.takes_part(utilities[:, None], menu)[:, 0]
             bought[t], counts[t] = bundles[does].sum(axis=0), does.sum()
         return bought, counts
 
@@ -213,6 +221,25 @@ class Problem(ABC):
     def admits(self, other: Problem | None) -> bool:
         """Tell whether menus that state another problem, or none, can be asked of what was fitted for this one."""
         return other is None or other == self
+
+    def facing(self, stated: Problem | None, goods: tuple[str, ...], known: tuple[str, ...]) -> Problem:  # noqa: ARG002
+        """Return what is solved at menus that state a problem which is admitted, or none: this one, as it was learned.
+
+        One with data by row or good takes those of the menus, if they state any.
+
+        Parameters
+        ----------
+        goods, known : of the menus and of this problem.
+        """
+        return self
+
+    def typical(self) -> Self:
+        """Return the problem of a menu in the middle of many, for one that has data by row."""
+        return self
+
+    def movable(self) -> dict[str, float]:
+        """Return the limits beside the budget that a what-if moves, by name; for one that all menus share."""
+        return {}
 
     def intervals(self, observations: Observations) -> IntervalRegions:  # noqa: ARG002
         """Return those utilities by the interval of each coordinate, for a problem whose regions have no masses."""

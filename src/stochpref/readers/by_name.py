@@ -48,7 +48,7 @@ def as_menus(
         if budgets is not None:
             raise InvalidArgument("budgets must be left out when menus hold them; received both")
         check_handled(menus, "this fit", problems=(*FITTED, problem.name))
-        return _solved(menus, problem), (len(menus),)
+        return _solved(menus, problem, goods), (len(menus),)
     if (budgets is None) == problem.needs_budget:
         rule = "prediction needs menus, or prices and budgets" if budgets is None else "budgets must be left out"
         received = "prices alone" if budgets is None else f"some, and problem {problem.name!r} knows none"
@@ -69,7 +69,7 @@ def as_menus(
     return Menus(rows, np.broadcast_to(money, shape).ravel(), goods=goods, problem=problem), shape
 
 
-def _solved(menus: Menus, problem: Problem) -> Menus:
+def _solved(menus: Menus, problem: Problem, goods: tuple[str, ...]) -> Menus:
     """Return menus as those of the problem of a fit."""
     if not problem.admits(menus.problem):
         raise InvalidArgument(
@@ -88,7 +88,7 @@ def _solved(menus: Menus, problem: Problem) -> Menus:
         )
     if menus.problem is None and problem.default_cap != 1.0 and np.all(menus.caps == 1.0):  # what they have unless told
         menus = changed(menus, caps=np.full_like(menus.caps, problem.default_cap))
-    return menus.under(problem)
+    return menus.under(problem.facing(menus.problem, menus.goods, goods))
 
 
 def by_name(values: Any, goods: tuple[str, ...], argument: str) -> Any:

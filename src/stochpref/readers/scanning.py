@@ -18,6 +18,7 @@ from stochpref.observations import Menus, Observations
 from stochpref.problems import Problem, problem_of
 from stochpref.problems.faults import find_empty, find_faults
 from stochpref.readers.drafts import Draft
+from stochpref.readers.limits import limited, parse_limits
 from stochpref.readers.mapping import Columns, check_columns
 from stochpref.readers.scans import BY_FILE, BadRow, Scan, described_bad, described_row, join_scans, one_group, refuse
 from stochpref.readers.sources import draft_of, sources_of
@@ -42,6 +43,8 @@ def read_observations(
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
     nonempty: bool | None = None,
+    limits: Iterable[str] = (),
+    goods_table: Any = None,
 ) -> Observations:
     """Return the observations of a file or data frame, or of several.
 
@@ -79,6 +82,9 @@ def read_observations(
         for each of the words listed there.
     nonempty : only purchases that are not empty were recorded; None where the source says: yes of orders, and of votes
         if no ballot is empty, no of other tables.
+    limits : what a bundle may take beside money, such as "weight<=20" or "items<=3": the problem is "linear" then.
+    goods_table : a file or data frame with a column ``good`` and one for each limit: what a unit takes. Not needed for
+        "items", of which every unit is one.
 
     Raises
     ------
@@ -106,6 +112,8 @@ def read_observations(
         units=units,
         features=features,
         nonempty=nonempty,
+        limits=limits,
+        goods_table=goods_table,
     )
     return found.accept(skip_bad=skip_bad)
 
@@ -181,6 +189,8 @@ def scan(
     units: int | Mapping[str, int] = 1,
     features: Iterable[str] = (),
     nonempty: bool | None = None,
+    limits: Iterable[str] = (),
+    goods_table: Any = None,
 ) -> Scan:
     """Return the good observations of a source and the rows that break a rule; parameters as `read_observations`."""
     check_choice(layout, "layout", LAYOUTS)
@@ -189,8 +199,11 @@ def scan(
     )
     if choice is not None and layout == "orders":
         raise InvalidArgument("choice is for tables of menus, one good of each chosen; received layout='orders'")
+    most = parse_limits(limits)
+    if most and wishes.problem is not None:
+        raise InvalidArgument(f"limits make the problem 'linear'; received problem={problem!r} too; leave it out")
     sources, notes = sources_of(source)
-    scans = [scan_draft(draft_of(one, layout, wishes)) for one in sources.values()]
+    scans = [scan_draft(limited(draft_of(one, layout, wishes), most, goods_table)) for one in sources.values()]
     by_file = by == BY_FILE
     whole = scans[0] if len(scans) == 1 else join_scans(tuple(sources), scans, by_file=by_file)
     if whole.observations is None:

@@ -2,7 +2,7 @@
 // The what-if. Customers' utilities are made as stochpref.demand makes them, from the draws embedded in the page, and
 // each customer buys by the rule of the problem: of divisible goods those worth having, in falling order of utility per
 // unit of money, up to their caps, until the money is spent; with an open budget all that are worth their price in money
-// that is kept; one of them, the best; of whole goods the bundle that is worth most.
+// that is kept; one of them, the best; of whole goods, and under several limits, the bundle that is worth most.
 (() => {
   const market = JSON.parse(document.getElementById("market").textContent);
   const n = market.goods.length, nDraws = market.draws, nCustomers = market.customers;
@@ -101,8 +101,10 @@
   // in `bundle`, and returns how many, or -1 for a customer whom the problem is not about.
   const rules = {
     divisible: buyInPart, open: buyWorthTheirPrice, one: buyTheBest, whole: buyWhole, satiated: buyUntilEnough,
+    linear: buyWithinLimits,
   };
   const buy = rules[market.problem];
+  const limits = market.limits.map((limit) => limit.most ?? Infinity);  // beside the budget, as the sliders have them
 
   function buyWorthTheirPrice(utilities, first, offered, prices) {
     const money = utilities[first + n];
@@ -295,6 +297,104 @@
     return many;
   }
 
+  // Several limits, money first: a simplex method for few rows, as in stochpref.problems.simplex.
+  const rates = market.problem === "linear" ? market.settings.coefficients : [], nRows = rates.length + 1;
+  const scaledLimits = new Float64Array(nRows);  // of each limit, in units of its largest rate
+  const use = Array.from({ length: nRows }, () => new Float64Array(n)), basis = new Int32Array(nRows);
+  const atCap = new Uint8Array(n + nRows), isBasic = new Uint8Array(n + nRows);
+  const grid = (columns) => Array.from({ length: nRows }, () => new Float64Array(columns));
+  const matrix = grid(nRows), turned = grid(nRows), worths = grid(1), both = grid(2);
+
+  function solveSmall(left, right) {
+    const width = right[0].length;
+    for (let j = 0; j < nRows; j++) {
+      let top = j;
+      for (let i = j + 1; i < nRows; i++) if (Math.abs(left[i][j]) > Math.abs(left[top][j])) top = i;
+      [left[j], left[top]] = [left[top], left[j]];
+      [right[j], right[top]] = [right[top], right[j]];
+      for (let i = 0; i < nRows; i++) {
+        if (i === j || left[i][j] === 0) continue;
+        const factor = left[i][j] / left[j][j];
+        for (let k = j; k < nRows; k++) left[i][k] -= factor * left[j][k];
+        for (let k = 0; k < width; k++) right[i][k] -= factor * right[j][k];
+      }
+    }
+    for (let j = 0; j < nRows; j++) for (let k = 0; k < width; k++) right[j][k] /= left[j][j];
+  }
+
+  // Of goods by their place in `ranked`, and after them of what is left of each limit.
+  const rateOf = (i, j, count) => (j < count ? use[i][j] : (j - count === i ? 1 : 0));
+
+  function buyWithinLimits(utilities, first, offered, prices, budget) {
+    let count = 0, many = 0;
+    for (const i of offered) {
+      const u = utilities[first + i];
+      let k = count++;
+      for (; k > 0 && utilities[first + ranked[k - 1]] < u; k--) ranked[k] = ranked[k - 1];
+      ranked[k] = i;
+    }
+    if (count === 0) return 0;
+    const valueOf = (j) => (j < count ? utilities[first + ranked[j]] : 0), capOf = (j) => (j < count ? caps[ranked[j]] : Infinity);
+    let scale = 1e-300;
+    for (let k = 0; k < count; k++) scale = Math.max(scale, Math.abs(valueOf(k)));
+    for (let i = 0; i < nRows; i++) {
+      const limit = i === 0 ? budget : limits[i - 1];
+      let largest = 1e-300;
+      for (let k = 0; k < count; k++) {
+        use[i][k] = limit === Infinity ? 0 : (i === 0 ? prices[ranked[k]] : rates[i - 1][ranked[k]]);
+        largest = Math.max(largest, Math.abs(use[i][k]));
+      }
+      for (let k = 0; k < count; k++) use[i][k] /= largest;
+      scaledLimits[i] = limit === Infinity ? 1 : limit / largest;
+      basis[i] = count + i;
+    }
+    atCap.fill(0);
+    isBasic.fill(0);
+    isBasic.fill(1, count, count + nRows);
+    for (let step = 0; step < 4000; step++) {
+      for (let i = 0; i < nRows; i++) {
+        both[i][0] = scaledLimits[i];
+        for (let k = 0; k < count; k++) if (atCap[k]) both[i][0] -= use[i][k] * capOf(k);
+        worths[i][0] = valueOf(basis[i]);
+        for (let k = 0; k < nRows; k++) { matrix[i][k] = rateOf(i, basis[k], count); turned[k][i] = matrix[i][k]; }
+      }
+      solveSmall(turned, worths);
+      let entering = -1, gainMost = 1e-12 * scale;
+      for (let j = 0; j < count + nRows; j++) {
+        if (isBasic[j]) continue;
+        let gain = valueOf(j);
+        for (let i = 0; i < nRows; i++) gain -= worths[i][0] * rateOf(i, j, count);
+        if (atCap[j]) gain = -gain;
+        if (gain > gainMost) { entering = j; gainMost = gain; if (step > 50 * (count + nRows)) break; }
+      }
+      const direction = entering >= 0 && atCap[entering] ? -1 : 1;
+      for (let i = 0; i < nRows; i++) both[i][1] = entering >= 0 ? rateOf(i, entering, count) : 0;
+      solveSmall(matrix, both);
+      if (entering < 0) break;
+      let reach = capOf(entering), leaving = -1, toCap = 0;
+      for (let k = 0; k < nRows; k++) {
+        const rate = direction * both[k][1], value = both[k][0], cap = capOf(basis[k]);
+        let length = Infinity, isTop = 0;
+        if (rate > 1e-12) length = Math.max(value, 0) / rate;
+        else if (rate < -1e-12 && cap < Infinity) { length = Math.max(cap - value, 0) / -rate; isTop = 1; }
+        if (length < reach) { reach = length; leaving = k; toCap = isTop; }
+      }
+      if (leaving < 0) { atCap[entering] = 1 - atCap[entering]; continue; }
+      atCap[basis[leaving]] = toCap;
+      isBasic[basis[leaving]] = 0;
+      atCap[entering] = 0;
+      isBasic[entering] = 1;
+      basis[leaving] = entering;
+    }
+    for (let k = 0; k < count; k++) if (atCap[k]) { bundle[ranked[k]] = capOf(k); bought[many++] = ranked[k]; }
+    for (let k = 0; k < nRows; k++) {
+      if (basis[k] >= count) continue;
+      const i = ranked[basis[k]], unit = Math.min(caps[i], 1);
+      if (both[k][0] > 1e-9 * unit) { bundle[i] = Math.min(both[k][0], caps[i]); bought[many++] = i; }
+    }
+    return many;
+  }
+
   function quantile(sorted, p) {
     const place = (sorted.length - 1) * p, low = Math.floor(place), high = Math.min(low + 1, sorted.length - 1);
     return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
@@ -447,6 +547,11 @@
     const hasBudget = market.budget !== null;
     const money = hasBudget ? setUp(find("budget"), find("budget-number"), market.budget, 0, later) : null;
     for (const node of all(".needs-budget")) node.hidden = !hasBudget;
+    const others = all(".limit").map((node) => {
+      const place = Number(node.dataset.limit), usual = market.limits[place].most;
+      const [slider, number] = [node.querySelector("input[type=range]"), node.querySelector("input[type=number]")];
+      return { place, usual, limit: setUp(slider, number, usual, 0, later) };
+    });
 
     function later() {
       if (isWaiting) return;
@@ -461,6 +566,7 @@
         part.number.disabled = part.slider.disabled = !part.box.checked;
         if (part.box.checked) prices[part.place] = part.price.value();
       }
+      for (const other of others) limits[other.place] = other.limit.value();
       const found = answer(utilities, prices, budget);
       base = base || found;
       const scale = Math.max(1e-12, ...found.goods.map((g) => g[2]), ...base.goods.map((g) => g[2]));
@@ -481,6 +587,7 @@
     function reset() {
       for (const part of parts) { part.price.put(market.prices[part.place]); part.box.checked = market.offered[part.place]; }
       if (hasBudget) money.put(market.budget);
+      for (const other of others) other.limit.put(other.usual);
       update();
     }
 

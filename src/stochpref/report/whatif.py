@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.demand import rounded, tails_of
+from stochpref.errors import shown
 from stochpref.market import Market
 from stochpref.observations import Menus
 from stochpref.problems import problem_of
+from stochpref.result import plain
 from stochpref.rows import places_of
 
 Array = NDArray[np.float64]
@@ -99,7 +101,11 @@ def as_payload(market: Market, menu: Menus) -> dict[str, Any]:
         "caps": [float(cap) if np.isfinite(cap) else None for cap in caps],
         "budget": float(menu.budgets[0]) if problem.needs_budget else None,
         "problem": problem.name,
-        "settings": problem.settings(),
+        "settings": plain(problem.settings()),
+        "limits": [
+            {"place": k, "name": shown(name), "most": most if np.isfinite(most) else None}
+            for k, (name, most) in enumerate(problem.movable().items())
+        ],
         "owners": problem.owners(menu.goods).tolist(),
         "tails": list(_TAILS),
         "draws": market.n_draws,

@@ -21,6 +21,7 @@ class Memory(Store):
 
     def __init__(self, regions: Regions) -> None:
         self.regions, self.n_goods, self.sizes = regions, regions.n_goods, (len(regions),)
+        self.effort = regions.effort
 
     def compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:
         """Yield function(regions, *arguments) for every task."""

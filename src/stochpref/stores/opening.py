@@ -96,6 +96,8 @@ def store_of(regions: Regions, place: Any = "cpu") -> Store:
     place : "cpu", "jax" or a `distributed.Client`.
     """
     name = check_engine(place)
+    if name == "jax" and regions.corners is not None:
+        raise InvalidArgument("engine='jax' sums masses of one limit each; leave engine at 'cpu' for problem 'linear'")
     if name == "dask":
         return spread(regions, place)
     return Device(regions) if name == "jax" else Memory(regions)

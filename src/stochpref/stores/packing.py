@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stochpref.errors import InvalidObservations, describe_rows
+from stochpref.errors import InvalidArgument, InvalidObservations, describe_rows
 from stochpref.kinds import ABSENT, AT, DEGENERATE, PIVOT
 from stochpref.observations import Observations
 from stochpref.problems import pack_problem
@@ -52,6 +52,11 @@ class PackedRegions:
     @classmethod
     def of(cls, regions: Regions, *, single_precision: bool = False) -> PackedRegions:
         """Pack regions."""
+        if regions.corners is not None:
+            raise InvalidArgument(
+                "observations of problem 'linear' are kept in memory, on engine='cpu'; load those of a folder, "
+                "sp.read_observations(folder).load(), and leave the engine"
+            )
         n_rows, n = regions.side.shape
         fields = np.zeros((n_rows, 4 * code_width(n)), np.uint8)
         fields[:, :n] = regions.side & 3

@@ -50,6 +50,7 @@ class Store(ABC):
     intervals : the regions where these are known by intervals, so that there are no sums; None elsewhere.
     nonempty : only bundles that are not empty were recorded; other stores know that by their sums.
     drawable : the chance of being recorded, where utilities can be drawn inside the regions and outside of the event.
+    effort : how much more than a row of one limit a row costs to integrate, on average.
     is_exact : whether sums are so at every h, and not near one h only.
     report : told of parts done, parts in all and what is being done, part by part; None to tell nobody.
     """
@@ -64,6 +65,7 @@ class Store(ABC):
     drawable: Chance | None = None
     intervals: IntervalRegions | None = None
     nonempty: bool = False
+    effort: float = 1.0
     is_exact: bool = True
     is_large: bool = False
     report: ReportFn | None = None

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from stochpref.chances import Chance
 from stochpref.errors import InvalidArgument
 from stochpref.laws import VonMisesFisher
+from stochpref.posterior.samplers.corner_gibbs import gibbs_of
 from stochpref.posterior.samplers.gibbs import Gibbs, GibbsState, Laws, next_laws
 from stochpref.posterior.target import Info, Target, keyed_generator
 
@@ -71,7 +72,7 @@ class UnseenGibbs:
 
     @property
     def _seen(self) -> Gibbs:
-        return Gibbs(self.target, self.seed)
+        return gibbs_of(self.target, self.seed)
 
     def _draw_unseen(self, state: GibbsState, chain: int, iteration: int) -> tuple[Array, int]:
         """Return the sum of the utilities of those unseen before each observation, and how many they are."""
