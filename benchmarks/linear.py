@@ -21,7 +21,7 @@ from stochpref.mass.masses import exact_log_mass
 from stochpref.paper.reproduce.second_limit import gain_of_a_limit
 from stochpref.problems import Linear
 from stochpref.regions import Regions
-from tests.test_linear import a_market, at_most_three_items, bought, vertices_of
+from tests.several_limits import a_market, at_most_three_items, bought, vertices_of
 
 Array = NDArray[np.float64]
 QUICK = ("masses", "speed", "items")
@@ -136,8 +136,8 @@ def calibration(n_sets: int, seed: int, n: int = 5, count: int = 40) -> None:
     pooled, error = held.mean(), held.mean(axis=1).std(ddof=1) / np.sqrt(n_sets)
     band = binom.ppf((0.025, 0.975), n_sets, 0.9) / n_sets
     print(
-        f"n = {n}, T = {count}, {n_sets} data sets, seed {seed}: 90 % intervals hold {pooled:.3f} +- {error:.3f} of the "
-        f"parameters, {held[:, -1].mean():.3f} of the concentrations (band {band[0]:.3f} to {band[1]:.3f})"
+        f"n = {n}, T = {count}, {n_sets} data sets, seed {seed}: 90 % intervals hold {pooled:.3f} +- {error:.3f} of "
+        f"the parameters, {held[:, -1].mean():.3f} of the concentrations (band {band[0]:.3f} to {band[1]:.3f})"
     )
 
 
@@ -149,8 +149,8 @@ def conjecture(count: int, seed: int) -> None:
     ):  # fmt: skip
         found = gain_of_a_limit(n, kappa, share, loose, count, seed)
         print(
-            f"n = {n}, kappa = {kappa:g}, budget {share:g} and room {loose:g} of what all goods take: second limit binds "
-            f"in {found.binds:.0%}; information across the mean {found.without:.3f} -> {found.with_limit:.3f} "
+            f"n = {n}, kappa = {kappa:g}, budget {share:g} and room {loose:g} of what all goods take: the limit binds in "
+            f"{found.binds:.0%}; information across the mean {found.without:.3f} -> {found.with_limit:.3f} "
             f"+- {found.error:.3f} of seeing the utility"
         )
 

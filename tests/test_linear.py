@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
-
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -18,47 +16,9 @@ from stochpref.mass.monte_carlo import sampled_log_mass
 from stochpref.problems import Divisible, Linear
 from stochpref.problems.programme import solve_outside
 from stochpref.regions import Regions
+from tests.several_limits import a_market, at_most_three_items, bought, vertices_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # so few draws have not converged
-
-
-def a_market(n_limits: int, n: int, seed: int) -> tuple[sp.Menus, VonMisesFisher]:
-    """Return one menu with so many limits beside the budget, and a law that is not symmetric."""
-    rng = np.random.default_rng(seed)
-    problem = Linear(rng.uniform(0.3, 2.0, (n_limits, n)), rng.uniform(1.0, 2.5, n_limits))
-    menus = sp.Menus(rng.uniform(1, 2, (1, n)), rng.uniform(1.5, 4.0, 1), problem=problem)
-    mu = rng.standard_normal(n)
-    return menus, VonMisesFisher(mu / np.linalg.norm(mu), 3.0)
-
-
-def vertices_of(menus: sp.Menus) -> np.ndarray:
-    """Return every vertex of what one menu allows, found by trying all bases: goods at 0 or 1 but as many as limits."""
-    problem, n = menus.problem, menus.n_goods
-    assert isinstance(problem, Linear)
-    use = np.vstack([menus.prices[0], problem.coefficients])
-    limits = np.array([menus.budgets[0], *problem.at_most])
-    found = []
-    for m in range(len(use) + 1):
-        for rows, goods in product(combinations(range(len(use)), m), combinations(range(n), m)):
-            rest = [i for i in range(n) if i not in goods]
-            matrix = use[np.ix_(rows, goods)]
-            if m and abs(np.linalg.det(matrix)) < 1e-12:
-                continue
-            for ends in product((0.0, 1.0), repeat=len(rest)):
-                x = np.zeros(n)
-                x[rest] = ends
-                if m:
-                    x[list(goods)] = np.linalg.solve(matrix, limits[list(rows)] - use[list(rows)] @ x)
-                if np.all((x > -1e-12) & (x < 1 + 1e-12)) and np.all(use @ x <= limits + 1e-9):
-                    found.append(np.clip(x, 0.0, 1.0))
-    return np.unique(np.round(found, 10), axis=0)
-
-
-def bought(menus: sp.Menus, bundles: np.ndarray) -> sp.Observations:
-    count = len(bundles)
-    return sp.Observations(
-        np.tile(menus.prices, (count, 1)), np.full(count, menus.budgets[0]), bundles, problem=menus.problem
-    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -104,12 +64,6 @@ def test_masses_of_all_vertices_add_up_to_one(n_limits: int, n: int, tolerance: 
     inside = regions.contains(customers[:500], strict=True)
     np.testing.assert_array_equal(np.argmax(inside, axis=1), place[:500])
     assert np.all(inside.sum(axis=1) == 1)
-
-
-def at_most_three_items(n: int = 5) -> sp.Menus:
-    """Return a menu whose vertices are degenerate: three whole items leave no good in part."""
-    prices = np.linspace(1.0, 2.0, n)[None]
-    return sp.Menus(prices, [prices[0, :3].sum()], problem=Linear(np.ones(n), 3.0, ["items"]))
 
 
 def test_degenerate_vertices_have_the_mass_of_their_pieces() -> None:
@@ -221,7 +175,7 @@ def test_bad_limits_are_refused() -> None:
     with pytest.raises(sp.InvalidObservations, match=r"row 1: 2 of 'weight' against a limit of 1\.5") as caught:
         bought(menus, np.array([[1.0, 0.0], [0.0, 1.0]]))
     assert caught.value.rows == (1,)
-    with pytest.raises(sp.InvalidObservations, match="a limit must leave some bundle.*received row 0"):
+    with pytest.raises(sp.InvalidObservations, match=r"a limit must leave some bundle.*received row 0"):
         sp.Menus([[1.0, 1.0]], [2.0], problem=Linear([1.0, -2.0], -3.0))
 
 

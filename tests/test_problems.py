@@ -100,7 +100,7 @@ def test_problems_are_given_by_name_or_as_objects(half: None) -> None:
     for wrong, message in (
         (
             "divisable",
-            r"problem must be one of divisible, linear, one, open, satiated, whole, half; received 'divisable'; the nearest",
+            r"problem must be one of divisible, linear, one, open, satiated, whole, half; received 'divisable'; the",
         ),
         (Divisible, r"or an object of stochpref\.problems; received <class .*pass problem='divisible', say"),
         (None, "received None"),

@@ -110,12 +110,12 @@ class CornerRegions(Regions):
     def joined(self, others: Sequence[Any]) -> Self:
         """Return these regions followed by others of the same kind."""
         parts = (self, *others)
-        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ROW_ARRAYS}
+        kind, side, slope, pivot = (np.concatenate([getattr(part, name) for part in parts]) for name in ROW_ARRAYS)
         starts = np.cumsum([0, *(int(part.group.max(initial=-1)) + 1 for part in parts)])
         group = np.concatenate([part.group + start for part, start in zip(parts, starts[:-1], strict=True)])
         corners = self._corners.joined([part.corners for part in others])
         scale = max(part.price_scale for part in parts)
-        return type(self)(**arrays, price_scale=scale, corners=corners, group=group)
+        return type(self)(kind, side, slope, pivot, scale, corners=corners, group=group)
 
     def rows(self, start: int, stop: int) -> Regions:
         """Return consecutive regions."""

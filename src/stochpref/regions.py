@@ -180,8 +180,8 @@ class Regions:
     def joined(self, others: Sequence[Any]) -> Self:
         """Return these regions followed by others of the same kind."""
         parts = (self, *others)
-        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ROW_ARRAYS}
-        return type(self)(**arrays, price_scale=max(part.price_scale for part in parts))
+        kind, side, slope, pivot = (np.concatenate([getattr(part, name) for part in parts]) for name in ROW_ARRAYS)
+        return type(self)(kind, side, slope, pivot, max(part.price_scale for part in parts))
 
     @property
     def n_goods(self) -> int:

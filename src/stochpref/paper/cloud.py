@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from stochpref.checks import check_rng
+from stochpref.errors import InvalidArgument
 from stochpref.kinds import ABOVE, BELOW, DEGENERATE, PIVOT, SLACK
 from stochpref.laws import VonMisesFisher
 from stochpref.mass.monte_carlo import Sample
@@ -278,6 +279,11 @@ def _count_rows(
 
 def count_hits(regions: Regions, cloud: Cloud, *, with_sums: bool = False) -> tuple[Indices, Array]:
     """Return (T,) how many draws of a cloud each region holds and, if asked for, their sums (T, n), else (0, n)."""
+    if regions.corners is not None:
+        raise InvalidArgument(
+            "the paper's cloud is counted for one budget; received problem 'linear'; take method='exact', and "
+            "leave the sampler to 'auto'"
+        )
     count, n = len(regions), regions.n_goods
     hits, sums = np.zeros(count, np.int64), np.zeros((count if with_sums else 0, n))
 

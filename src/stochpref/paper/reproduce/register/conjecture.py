@@ -9,20 +9,19 @@ from typing import Final
 from stochpref.paper.reproduce.register.finding import Finding
 from stochpref.paper.reproduce.second_limit import gain_of_a_limit
 
-_N_MENUS: Final = 100
+_N_MENUS: Final = 400
 
 
 def second_constraint() -> Finding:
-    """Add a second limit where much money is left, and where hardly any is."""
-    rich = gain_of_a_limit(4, 5.0, 0.9, 0.5, _N_MENUS, 0)
-    poor = gain_of_a_limit(4, 5.0, 0.3, 0.3, _N_MENUS, 0)
+    """Add a second limit to the budget: once it costs information, once it adds some."""
+    less, more = gain_of_a_limit(3, 30.0, 0.8, 0.5, _N_MENUS, 0), gain_of_a_limit(5, 10.0, 0.8, 0.5, _N_MENUS, 0)
+    told = [f"{one.without:.3f} becomes {one.with_limit:.3f} (± {one.error:.3f})" for one in (less, more)]
     return Finding(
         "second-constraint", "concluding remarks",
         "several constraints may feature more structure and thus facilitate the learning of the utility distribution",
-        f"information of a purchase across the mean, of 1 for the utility itself, n = 4, κ = 5: a limit of room that "
-        f"binds in {rich.binds:.0%} raises {rich.without:.2f} to {rich.with_limit:.2f} ± {rich.error:.2f} where much money "
-        f"is left; where the budget is as scarce, {poor.without:.2f} becomes {poor.with_limit:.2f} ± {poor.error:.2f}",
-        rich.with_limit - rich.without > 2 * rich.error,
+        "Fisher information of a purchase across the mean direction, of 1 for the utility itself, when a second limit "
+        f"joins the budget: n = 3, κ = 30, {told[0]}; n = 5, κ = 10, {told[1]}: it may do either",
+        less.with_limit - less.without < -3 * less.error and more.with_limit - more.without > 2 * more.error,
     )  # fmt: skip
 
 
