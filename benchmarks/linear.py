@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,14 +143,12 @@ def calibration(n_sets: int, seed: int, n: int = 5, count: int = 40) -> None:
 
 
 def conjecture(count: int, seed: int) -> None:
-    """Information of an observation with a second limit over that without, where as much is bought."""
-    for n, kappa, share, loose in (
-        (3, 3.0, 0.5, 0.8), (3, 10.0, 0.5, 0.8), (5, 3.0, 0.5, 0.8), (5, 10.0, 0.5, 0.8), (5, 5.0, 0.3, 0.5),
-        (5, 5.0, 0.5, 0.5), (5, 5.0, 0.8, 0.5), (8, 5.0, 0.5, 0.8),
-    ):  # fmt: skip
+    """Information of a purchase with a second limit and without, on the same menus."""
+    budgets_and_rooms = ((1.0, 0.5), (0.8, 0.5), (0.5, 0.5), (0.3, 0.3), (0.3, 0.6))
+    for n, kappa, (share, loose) in product((3, 5, 8), (3.0, 10.0, 30.0), budgets_and_rooms):
         found = gain_of_a_limit(n, kappa, share, loose, count, seed)
         print(
-            f"n = {n}, kappa = {kappa:g}, budget {share:g} and room {loose:g} of what all goods take: the limit binds in "
+            f"n = {n}, kappa = {kappa:g}, budget {share:g} and room {loose:g} of what goods take: the limit binds in "
             f"{found.binds:.0%}; information across the mean {found.without:.3f} -> {found.with_limit:.3f} "
             f"+- {found.error:.3f} of seeing the utility"
         )
@@ -159,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(QUICK))
     parser.add_argument("--menus", type=int, default=6)
-    parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--customers", type=int, default=100_000)
     parser.add_argument("--sets", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)

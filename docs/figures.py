@@ -13,6 +13,7 @@ from scipy.special import wofz
 
 import stochpref as sp
 from stochpref.mass.contour import _gauss_rules
+from stochpref.paper.reproduce.second_limit import gain_of_a_limit
 
 mpl.use("Agg")
 
@@ -117,16 +118,35 @@ def time_figure(axis: plt.Axes) -> None:
     axis.legend(fontsize=8, frameon=False)
 
 
+def second_limit_figure(axes: np.ndarray) -> None:
+    for axis, (budget, room) in zip(axes, ((0.8, 0.5), (0.5, 0.5), (0.3, 0.3)), strict=True):
+        for n, marker in ((3, "o"), (5, "s"), (8, "^")):
+            found = [gain_of_a_limit(n, kappa, budget, room, 400, 0) for kappa in (3.0, 10.0, 30.0)]
+            change, error = ([one.with_limit - one.without for one in found], [one.error for one in found])
+            axis.errorbar((3, 10, 30), change, error, fmt="-" + marker, label=f"n = {n}", capsize=2)
+        axis.axhline(0.0, color="0.6", lw=0.8)
+        axis.set(xscale="log", xlabel="concentration κ", title=f"budget {budget:g}, room {room:g} of all goods")
+    axes[0].set_ylabel("change of information, of 1 for the utility")
+    axes[0].legend(fontsize=8, frameon=False)
+
+
+def tidy(figure: plt.Figure, path: Path) -> None:
+    for axis in figure.axes:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(alpha=0.2)
+    figure.savefig(path.with_suffix(".svg"))
+    figure.savefig(path.with_suffix(".png"), dpi=130)
+
+
 def main(folder: str) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     nodes_figure(axes[0])
     time_figure(axes[1])
-    for axis in axes:
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(alpha=0.2)
-    figure.savefig(Path(folder) / "mass_error.svg")
-    figure.savefig(Path(folder) / "mass_error.png", dpi=130)
+    tidy(figure, Path(folder) / "mass_error")
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharey=True)
+    second_limit_figure(axes)
+    tidy(figure, Path(folder) / "second_limit")
 
 
 if __name__ == "__main__":
