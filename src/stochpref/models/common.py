@@ -44,6 +44,7 @@ Array = NDArray[np.float64]
 
 _MOST_COMPARED: Final = 20_000  # observations, every two of which are compared
 _MOST_WHOLE_COMPARED: Final = 2_000  # of whole goods
+_MOST_AT_CORNERS: Final = 1_000  # where several limits bind
 _EFFORT: Final = "consensus.effort:Effort"
 _ANNEALING: Final = "paper.annealing:Annealing"
 _SCORE_CHANGED: Final = (
@@ -125,7 +126,8 @@ class CommonUtility(Fit):
     def candidates(cls, observations: Observations) -> tuple[Candidate, ...]:
         """Return the common utility, where every two observations can be compared and bundles have probabilities."""
         count, problem = len(observations), observations.problem
-        most = _MOST_COMPARED if problem.has_masses and not problem.has_corners else _MOST_WHOLE_COMPARED
+        most = _MOST_COMPARED if problem.has_masses else _MOST_WHOLE_COMPARED
+        most = _MOST_AT_CORNERS if problem.has_corners else most
         unsuited = f"compares every two observations, and there are more than {most:,}" if count > most else ""
         n_free = len(problem.coordinates(observations.goods))  # a direction, and the share of odd customers
         return (Candidate({}, n_free, 0.3 + count / _MOST_COMPARED, unsuited=unsuited),)

@@ -45,11 +45,23 @@ def _swap_rows(matrix: Array, i: int, j: int) -> None:
 
 
 @compiled
+def _reduce(matrix: Array, right: Array, i: int, j: int) -> None:
+    """Take so much of row j from row i that its entry j is gone."""
+    factor = matrix[i, j] / matrix[j, j]
+    for k in range(j, matrix.shape[1]):
+        matrix[i, k] -= factor * matrix[j, k]
+    for k in range(right.shape[1]):
+        right[i, k] -= factor * right[j, k]
+
+
+@compiled
 def solve_small(matrix: Array, right: Array) -> float:
     """Solve in place by elimination with pivots: `right` (m, k) becomes the solution; return the determinant."""
     m, det = matrix.shape[0], 1.0
     for j in range(m):
-        best = j + int(np.argmax(np.abs(matrix[j:, j])))
+        best = j
+        for i in range(j + 1, m):
+            best = i if abs(matrix[i, j]) > abs(matrix[best, j]) else best
         if matrix[best, j] == 0.0:
             return 0.0
         if best != j:
@@ -58,56 +70,52 @@ def solve_small(matrix: Array, right: Array) -> float:
             _swap_rows(right, j, best)
         det *= matrix[j, j]
         for i in range(m):
-            factor = matrix[i, j] / matrix[j, j] if i != j else 0.0
-            if factor != 0.0:
-                matrix[i, j:] -= factor * matrix[j, j:]
-                right[i] -= factor * right[j]
+            if i != j and matrix[i, j] != 0.0:
+                _reduce(matrix, right, i, j)
     for j in range(m):
-        right[j] /= matrix[j, j]
+        for k in range(right.shape[1]):
+            right[j, k] /= matrix[j, j]
     return det
 
 
-class _Basis(NamedTuple):
-    """Where the method is: goods, then what is left of limit i as n + i, are in the basis, at their cap or at 0."""
+class _Place(NamedTuple):
+    """Where the method is, and room to work in.
+
+    goods : (m,) of the basis: goods, and n + i for what is left of limit i. is_basic, at_cap : (n + m,) of all these.
+    matrix, worth, both : (m, m), (m, 1) and (m, 2).
+    """
 
     goods: Rows
     is_basic: NDArray[np.bool_]
     at_cap: NDArray[np.bool_]
+    matrix: Array
+    worth: Array
+    both: Array
 
 
 @compiled
-def _rate(use: Array, i: int, j: int) -> float:
+def _rate(use: Array, n: int, i: int, j: int) -> float:
     """Return what a unit of a good, or of what is left of a limit, takes of limit i."""
-    n = use.shape[1]
     return use[i, j] if j < n else (1.0 if i == j - n else 0.0)
 
 
 @compiled
-def _matrix_of(use: Array, basis: _Basis) -> Array:
-    m = use.shape[0]
-    matrix = np.empty((m, m))
-    for i in range(m):
-        for k in range(m):
-            matrix[i, k] = _rate(use, i, basis.goods[k])
-    return matrix
-
-
-@compiled
-def _entering(u: Array, use: Array, caps: Array, basis: _Basis, least: float, is_careful: bool) -> int:
+def _entering(u: Array, use: Array, caps: Array, n: int, place: _Place, least: float, is_careful: bool) -> int:
     """Return what to move: of largest gain, or, carefully, the first with a gain; -1 if nothing gains."""
-    m, n = use.shape
-    worth = np.zeros((m, 1))
+    m = use.shape[0]
     for i in range(m):
-        worth[i, 0] = u[basis.goods[i]] if basis.goods[i] < n else 0.0
-    solve_small(np.ascontiguousarray(_matrix_of(use, basis).T), worth)
+        place.worth[i, 0] = u[place.goods[i]] if place.goods[i] < n else 0.0
+        for k in range(m):
+            place.matrix[k, i] = _rate(use, n, i, place.goods[k])
+    solve_small(place.matrix, place.worth)
     entering = -1
     for j in range(n + m):
-        if basis.is_basic[j] or (j < n and caps[j] == 0.0):
+        if place.is_basic[j] or (j < n and caps[j] == 0.0):
             continue
         gain = u[j] if j < n else 0.0
         for i in range(m):
-            gain -= worth[i, 0] * _rate(use, i, j)
-        gain = -gain if basis.at_cap[j] else gain
+            gain -= place.worth[i, 0] * _rate(use, n, i, j)
+        gain = -gain if place.at_cap[j] else gain
         if gain > least:
             entering, least = j, gain
             if is_careful:
@@ -116,27 +124,27 @@ def _entering(u: Array, use: Array, caps: Array, basis: _Basis, least: float, is
 
 
 @compiled
-def _values(use: Array, limits: Array, caps: Array, basis: _Basis, entering: int) -> Array:
-    """Return (m, 2) how much of the basis there is, and how fast it falls as `entering` grows."""
-    m, n = use.shape
-    both = np.zeros((m, 2))
+def _fill_values(use: Array, limits: Array, caps: Array, n: int, place: _Place, entering: int) -> None:
+    """Write how much of the basis there is, and how fast it falls as `entering` grows."""
+    m = use.shape[0]
     for i in range(m):
-        both[i, 0] = limits[i]
+        left = limits[i]
         for j in range(n):
-            if basis.at_cap[j]:
-                both[i, 0] -= use[i, j] * caps[j]
-        both[i, 1] = _rate(use, i, entering) if entering >= 0 else 0.0
-    solve_small(_matrix_of(use, basis), both)
-    return both
+            left -= use[i, j] * caps[j] if place.at_cap[j] else 0.0
+        place.both[i, 0] = left
+        place.both[i, 1] = _rate(use, n, i, entering) if entering >= 0 else 0.0
+        for k in range(m):
+            place.matrix[i, k] = _rate(use, n, i, place.goods[k])
+    solve_small(place.matrix, place.both)
 
 
 @compiled
-def _leaving(both: Array, caps: Array, basis: _Basis, entering: int) -> tuple[float, int, bool]:
+def _leaving(caps: Array, n: int, place: _Place, entering: int) -> tuple[float, int, bool]:
     """Return how far `entering` may go, what leaves the basis then, -1 if nothing, and whether that is at a cap."""
-    n, direction = len(caps), -1.0 if basis.at_cap[entering] else 1.0
+    direction = -1.0 if place.at_cap[entering] else 1.0
     reach, leaving, to_cap = caps[entering] if entering < n else np.inf, -1, False
-    for k in range(len(both)):
-        rate, value, good = direction * both[k, 1], both[k, 0], basis.goods[k]
+    for k in range(len(place.goods)):
+        rate, value, good = direction * place.both[k, 1], place.both[k, 0], place.goods[k]
         top = caps[good] if good < n else np.inf
         if rate > _TIE:
             length = max(value, 0.0) / rate
@@ -144,51 +152,81 @@ def _leaving(both: Array, caps: Array, basis: _Basis, entering: int) -> tuple[fl
             length = max(top - value, 0.0) / -rate
         else:
             continue
-        if length < reach or (length == reach and leaving >= 0 and good < basis.goods[leaving]):
+        if length < reach or (length == reach and leaving >= 0 and good < place.goods[leaving]):
             reach, leaving, to_cap = length, k, rate < 0.0
     return reach, leaving, to_cap
 
 
 @compiled
-def _best_bundle(u: Array, use: Array, limits: Array, caps: Array, x: Array) -> int:
-    """Write the best quantities to x; all goods on offer, in falling order of utility."""
-    m, n = use.shape
-    if np.any(limits < 0.0):
-        return UNSTARTED
-    basis = _Basis(np.arange(n, n + m), np.zeros(n + m, np.bool_), np.zeros(n + m, np.bool_))
-    basis.is_basic[n:] = True
-    least = _TIE * np.max(np.abs(u)) if n > 0 else 0.0
+def _best_bundle(u: Array, use: Array, limits: Array, caps: Array, n: int, place: _Place, x: Array) -> int:
+    """Write the best quantities to x; the first n goods are on offer, in falling order of utility."""
+    m, largest = use.shape[0], 0.0
+    for i in range(m):
+        if limits[i] < 0.0:
+            return UNSTARTED
+        place.goods[i] = n + i
+    for j in range(n + m):
+        place.is_basic[j], place.at_cap[j] = j >= n, False
+        largest = max(largest, abs(u[j])) if j < n else largest
     patience = _PATIENCE * (n + m)
     for step in range(5 * patience + 1000):
-        entering = _entering(u, use, caps, basis, least, step > patience)
-        both = _values(use, limits, caps, basis, entering)
+        entering = _entering(u, use, caps, n, place, _TIE * largest, step > patience)
+        _fill_values(use, limits, caps, n, place, entering)
         if entering < 0:
-            _write(both, caps, basis, x)
+            _write(caps, n, place, x)
             return FOUND
-        reach, leaving, to_cap = _leaving(both, caps, basis, entering)
+        reach, leaving, to_cap = _leaving(caps, n, place, entering)
         if reach == np.inf:
             return ENDLESS
         if leaving < 0:
-            basis.at_cap[entering] = not basis.at_cap[entering]
+            place.at_cap[entering] = not place.at_cap[entering]
             continue
-        out = basis.goods[leaving]
-        basis.at_cap[out], basis.is_basic[out] = to_cap, False
-        basis.at_cap[entering], basis.is_basic[entering] = False, True
-        basis.goods[leaving] = entering
+        out = place.goods[leaving]
+        place.at_cap[out], place.is_basic[out] = to_cap, False
+        place.at_cap[entering], place.is_basic[entering] = False, True
+        place.goods[leaving] = entering
     return ENDLESS
 
 
 @compiled
-def _write(both: Array, caps: Array, basis: _Basis, x: Array) -> None:
-    n = len(caps)
+def _takes_all(u: Array, use: Array, limits: Array, caps: Array, n: int, x: Array) -> bool:
+    """Write all that is wanted, up to the caps; tell whether it keeps within every limit, so that it is the best."""
     for j in range(n):
-        x[j] = caps[j] if basis.at_cap[j] else 0.0
-    for k in range(len(both)):
-        good = basis.goods[k]
+        x[j] = caps[j] if u[j] > 0.0 else 0.0
+    for i in range(use.shape[0]):
+        left = limits[i]
+        for j in range(n):
+            left -= use[i, j] * x[j] if x[j] > 0.0 else 0.0
+        if not left >= 0.0:
+            return False
+    return True
+
+
+@compiled
+def _write(caps: Array, n: int, place: _Place, x: Array) -> None:
+    for j in range(n):
+        x[j] = caps[j] if place.at_cap[j] else 0.0
+    for k in range(len(place.goods)):
+        good = place.goods[k]
         if good < n:
             unit = caps[good] if caps[good] < np.inf else 1.0
-            value = both[k, 0] if both[k, 0] > _TIE * unit else 0.0  # what is rounding is nothing
+            value = place.both[k, 0] if place.both[k, 0] > _TIE * unit else 0.0  # what is rounding is nothing
             x[good] = value if value < caps[good] * (1.0 - _TIE) else caps[good]
+
+
+@compiled
+def _sort_goods(u: Array, caps: Array, order: Rows) -> int:
+    """Write the goods on offer in falling order of utility; return their number."""
+    count = 0
+    for i in range(len(u)):
+        if caps[i] > 0.0:
+            j = count
+            while j > 0 and u[order[j - 1]] < u[i]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = i
+            count += 1
+    return count
 
 
 @compiled
@@ -198,27 +236,25 @@ def choose_rows(
 ) -> None:  # fmt: skip
     """Fill bundles start..stop, each from a row of utilities and one of the menus."""
     m, n = tables.use.shape[1:]
-    use, caps, u, x = np.empty((m, n)), np.empty(n), np.empty(n), np.empty(n)
+    use, caps, u, x, limits = np.empty((m, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(m)
+    order, flags = np.empty(n, np.int64), np.empty((2, n + m), np.bool_)
+    room = np.empty((m, m)), np.empty((m, 1)), np.empty((m, 2))
+    place = _Place(np.empty(m, np.int64), flags[0], flags[1], room[0], room[1], room[2])
     for t in range(start, stop):
         own, menu = utilities[rows[0][t]], rows[1][t]
-        order = np.argsort(-own, kind="mergesort")
-        count = 0
-        for i in order:
-            if tables.caps[menu, i] > 0.0:
-                order[count] = i
-                count += 1
-        limits = tables.limits[menu].copy()
+        count = _sort_goods(own, tables.caps[menu], order)
         for k in range(count):
             u[k], caps[k] = own[order[k]], tables.caps[menu, order[k]]
-            for i in range(m):
-                use[i, k] = tables.use[menu, i, order[k]]
         for i in range(m):  # each row in units of its largest coefficient
-            largest = 0.0
+            largest = 1e-300
             for k in range(count):
+                use[i, k] = tables.use[menu, i, order[k]]
                 largest = max(largest, abs(use[i, k]))
             for k in range(count):
-                use[i, k] /= max(largest, 1e-300)
-            limits[i] /= max(largest, 1e-300)
-        status[t] = _best_bundle(u[:count], use[:, :count], limits, caps[:count], x)
+                use[i, k] /= largest
+            limits[i] = tables.limits[menu, i] / largest
+        status[t] = FOUND
+        if not _takes_all(u, use, limits, caps, count, x):
+            status[t] = _best_bundle(u, use, limits, caps, count, place, x)
         for k in range(count):
             bundles[t, order[k]] = x[k] if status[t] == FOUND else 0.0
