@@ -55,6 +55,7 @@ ORDER = [
     "plots",
     "satiation",
     "normal",
+    "tastes",
     "programmes",
     "models",
     "comparison",

@@ -200,7 +200,7 @@ def test_what_is_refused() -> None:
     data = some_observations(sp.problems.Divisible())
     for settings, said in (
         ({"covariance": "round"}, "covariance must be one of"),
-        ({"by_customer": True}, "by_customer must be False"),
+        ({"by_customer": 1}, "by_customer must be True or False"),
         ({"mean_spread": 0.0}, "mean_spread must be a positive number"),
         ({"n_factors": 0}, "n_factors"),
         ({"engine": "jax"}, "engine must be"),

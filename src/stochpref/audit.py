@@ -28,6 +28,7 @@ KIND_MEANING = {
     "degenerate": "no strict optimum explains it: two goods bought in part, or one with money left",
 }
 _ALMOST_ALL = 0.9  # of the purchases: so many customers, and what repeats makes no difference
+CLUSTERED = "count as of so many"  # in the caution about customers who come again
 _MOST_UNITS = 12  # that a good is worth splitting into
 _ALL_BOUGHT = (
     "every good on offer was bought, in every observation, so nothing says what is not wanted: these are baskets, "
@@ -200,7 +201,7 @@ class Audit(Drawn):
             )
         if self.n_customers is not None and self.n_customers < _ALMOST_ALL * self.n_observations:
             cautions.append(
-                f"{self.n_observations:,} purchases of {counted(self.n_customers, 'customer')} count as of so many\n"
+                f"{self.n_observations:,} purchases of {counted(self.n_customers, 'customer')} {CLUSTERED}\n"
                 "    people: intervals are too narrow, by half or more where customers keep their tastes; take errors\n"
                 "    clustered by customer (fit_maximum_likelihood), or one purchase of each"
             )

@@ -9,7 +9,7 @@ uncertainty. `market` says who the customers are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -218,6 +218,18 @@ def expected_demand(market: Market, menus: Menus, level: float) -> Demand:
     fields: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     heading = problem_of(menus).demanded
     return Demand(**fields, level=level, goods=menus.goods, labels=menu_labels(menus), heading=heading)
+
+
+def joined_demand(found: Mapping[str, Demand], rows: Mapping[str, list[int]], menus: Menus) -> Demand:
+    """Return the demand for all menus of parts by name, each for the menus at some places."""
+    order = np.argsort(np.concatenate([rows[name] for name in found]), kind="stable")
+    parts = list(found.values())
+    arrays: dict[str, Any] = {
+        one.name: np.concatenate([getattr(part, one.name) for part in parts])[order]
+        for one in fields(Demand)
+        if isinstance(getattr(parts[0], one.name), np.ndarray)
+    }
+    return replace(parts[0], **arrays, labels=menu_labels(menus))
 
 
 def menu_labels(menus: Menus) -> tuple[str, ...]:

@@ -98,6 +98,14 @@ class FeatureDesign:
         whole = cls(goods, problem, terms, tuple(range(len(whole.names))))
         return cls(goods, problem, terms, _independent(whole.designs(observations), whole.n_coordinates))
 
+    @classmethod
+    def without_features(cls, observations: Observations) -> Self:
+        """Return the design of intercepts alone, as many as bundles tell of."""
+        goods, problem = observations.goods, observations.problem
+        n = len(problem.coordinates(goods))
+        span = problem.span(n)
+        return cls(goods, problem, (), tuple(range(n if span is None else span.shape[1])))
+
     @property
     def n_coordinates(self) -> int:
         """How many numbers a utility has: as many as h."""
@@ -175,7 +183,7 @@ class FeatureDesign:
     def _blocks(self, data: Menus | Observations) -> Array:
         """Return (T, N, m) what coefficients of standardised features are multiplied by in each coordinate of h."""
         count, n = data.prices.shape
-        columns = []
+        columns = [np.zeros((count, self.n_coordinates, 0))]
         for term in self.terms:
             values = _values(data, term.feature)
             table = np.broadcast_to(values if values.ndim == 2 else values[:, None], (count, n))

@@ -71,6 +71,14 @@ def intervals(
     return tidy(ax, grid="x")
 
 
+def shrinkage(mean: ArrayLike, spread: ArrayLike, average: float, ax: Axes, name: str) -> Axes:
+    """Draw what is known of each customer's taste, and how sure that is: who is hardly known stands by the average."""
+    ax.axvline(average, color=MUTED, lw=1)
+    ax.plot(np.asarray(mean), np.asarray(spread), "o", color=ACCENT, ms=4, mec="w", mew=0.5)
+    ax.set(xlabel=label(name), ylabel="standard deviation")
+    return tidy(ax)
+
+
 def alikeness(n_goods: int, concentration: ArrayLike, ax: Axes) -> Axes:
     """Draw how far customers' utilities point from the average one, beside customers with nothing in common.
 

@@ -9,6 +9,7 @@ of what can be borne, is the verdict.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -260,6 +261,12 @@ def check_purchases(market: Market, observations: Observations, *, rng: np.rando
         bundles = data.problem.choose(utilities, data)
         replicates.append(_statistics(data, bundles, None if skips is None else float(skips.mean())))
     return _compare(data, _statistics(data, data.bundles), replicates)
+
+
+def check_bundles(observations: Observations, replicates: Sequence[Array]) -> PredictiveCheck:
+    """Return the check of bundles (T, n) that the same customers bought anew, once for each replicate."""
+    bought = [_statistics(observations, bundles) for bundles in replicates]
+    return _compare(observations, _statistics(observations, observations.bundles), bought)
 
 
 def _sample(faced: Faced, draw: int, columns: Indices, rng: np.random.Generator, rows: Indices) -> Array:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from stochpref.posterior.summary import HeterogeneousSummary
     from stochpref.satiation.likelihood import SatiatedLikelihood
     from stochpref.segments.summary import SegmentedSummary
+    from stochpref.tastes.results import CustomerCoefficients
 
 _MOST = 40  # rows a picture can hold
 _MENUS = 4
@@ -72,6 +73,13 @@ def segments(found: SegmentedSummary, ax: Axes | None) -> Axes:
         [row.lower for row in rows], [row.upper for row in rows], _axis(ax, len(rows)),
         xlabel="share of customers, 90 % intervals",
     )  # fmt: skip
+
+
+def shrinkage(found: CustomerCoefficients, ax: Axes | None) -> Axes:
+    """Draw what is known of each customer's taste for what they differ over most, and how sure that is."""
+    k = int(np.argmax(found.mean.std(axis=0)))
+    ax = _axis(ax, 12)
+    return plots.shrinkage(found.mean[:, k], found.spread[:, k], float(found.average[k]), ax, found.names[k])
 
 
 def common(found: CommonSummary, ax: Axes | None) -> Axes:

@@ -124,10 +124,17 @@ class Relating:
         str | None, one_of(COVARIANCES, "Normal: which goods are liked together: through factors, none, or any.")
     ] = None
     factors: Annotated[int | None, typer.Option(help="Normal: how many factors, 1 unless said.", min=1)] = None
+    by_customer: Annotated[
+        bool, typer.Option("--by-customer", help="Normal: a taste for every customer, in choices of one good.")
+    ] = False
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Normal, by customer: the penalised mode, at once, in place of draws.")
+    ] = False
 
     def settings(self) -> dict[str, Any]:
         """Return what the model is made with, by its own names."""
-        return {"n_factors" if name == "factors" else name: value for name, value in given(self).items()}
+        found = {"n_factors" if name == "factors" else name: value for name, value in given(self).items()}
+        return found | {"sampler": "mode"} if found.pop("quick", False) else found
 
 
 @dataclass(frozen=True)

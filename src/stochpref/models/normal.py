@@ -4,19 +4,23 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from stochpref.audit import refuse_baskets
+from stochpref.audit import CLUSTERED, refuse_baskets
 from stochpref.checks import check_choice, check_count
+from stochpref.demand import Demand, expected_demand, joined_demand
 from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
+from stochpref.features import PRICE
 from stochpref.loading import load
 from stochpref.market import Market
 from stochpref.models.account import Account
@@ -25,18 +29,24 @@ from stochpref.models.normal_engine import Engine, Task
 from stochpref.models.shared import check_observations, generator
 from stochpref.models.storage import SavedFit, restore_model
 from stochpref.names import COVARIANCES
-from stochpref.observations import Observations
+from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, group, observations_of
+from stochpref.predictive_check import PredictiveCheck, check_bundles
 from stochpref.problems import Problem, check_handled
 from stochpref.stores.packing import data_hash
+from stochpref.tastes.results import CustomerCoefficients
 from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
-# What learns the law, by whether every customer, and not every purchase, has a taste of its own; None: not yet.
 _HANDLED: Final = ("divisible", "one", "open", "whole")  # problems whose utilities it draws
-_ENGINES: Final[dict[bool, str | None]] = {False: "models.normal_purchases:Purchases", True: None}
+# What learns the law, by whether every customer, and not every purchase, has a taste of its own.
+_ENGINES: Final[dict[bool, str]] = {
+    False: "models.normal_purchases:Purchases",
+    True: "models.normal_customers:Customers",
+}
+_REPLICATES: Final = 200  # of the predictive check
 
 
 class NormalUtility(Fit):
@@ -48,7 +58,10 @@ class NormalUtility(Fit):
         of their own, on the exact likelihood; "full", all covariances free.
     n_factors : of "factor".
     features : what moves tastes, by the names that the observations give.
-    by_customer : a taste for every label in `observations.customers`, instead of one for every purchase.
+        With `by_customer` they have a coefficient for every customer.
+    by_customer : a taste for every label in `observations.customers`, instead of one for every purchase: of choices of
+        one good, problem "one". Purchases of one customer then say what this one buys next.
+    sampler : "auto"; or "mode", with `by_customer`, the penalised mode, at once, with approximate intervals.
     random_state : None, an integer or a numpy Generator.
     n_chains, n_draws : chains, and draws of each before the first look.
     n_effective : draw on until what is reported has this many effective draws; 0 to stop at n_draws.
@@ -64,7 +77,8 @@ class NormalUtility(Fit):
     Attributes
     ----------
     mean_, covariance_ : posterior means, over `coordinates_`, of laws scaled to variances of 1 on average.
-    coefficients_ : posterior mean of the coefficient of each feature, by name.
+    coefficients_ : posterior mean of the coefficient of each feature, by name; of an average customer.
+    customer_coefficients_ : with `by_customer`, the taste of every customer: mean, spread and draws.
     posterior_ : xarray DataTree with draws of "mean" and "covariance".
     sampler_, reason_, status_, seconds_, diagnostics_, is_converged_, is_identified_ : as of `HeterogeneousUtility`.
     goods_, coordinates_, problem_, observations_, n_dropped_, seed_, command_ : as of `HeterogeneousUtility`.
@@ -84,6 +98,7 @@ class NormalUtility(Fit):
         features: Sequence[str] = (),
         by_customer: bool = False,
         random_state: int | np.random.Generator | None = None,
+        sampler: str = "auto",
         n_chains: int = 4,
         n_draws: int = 500,
         n_effective: int = 400,
@@ -101,6 +116,7 @@ class NormalUtility(Fit):
         self.features = features
         self.by_customer = by_customer
         self.random_state = random_state
+        self.sampler = sampler
         self.n_chains = n_chains
         self.n_draws = n_draws
         self.n_effective = n_effective
@@ -126,6 +142,7 @@ class NormalUtility(Fit):
         check_choice(self.covariance, "covariance", COVARIANCES)
         check_count(self.n_factors, "n_factors", 1)
         check_choice(self.engine, "engine", ("cpu",))
+        check_choice(self.sampler, "sampler", ("auto", "mode") if self.by_customer else ("auto",))
         plan = Plan.checked(
             self.n_chains, self.n_draws, self.n_effective, self.max_draws, self.max_seconds, self.checkpoint
         )
@@ -150,13 +167,9 @@ class NormalUtility(Fit):
         return self
 
     def _engine_place(self) -> str:
-        place = _ENGINES.get(self.by_customer) if isinstance(self.by_customer, bool) else None
-        if place is None:
-            raise InvalidArgument(
-                "by_customer must be False, a taste for every purchase, for now; "
-                f"received {self.by_customer!r}; leave it out"
-            )
-        return place
+        if not isinstance(self.by_customer, bool):
+            raise InvalidArgument(f"by_customer must be True or False; received {self.by_customer!r}")
+        return _ENGINES[self.by_customer]
 
     def _conclude(self, engine: Engine) -> None:
         self._engine = engine
@@ -167,6 +180,12 @@ class NormalUtility(Fit):
         converged, identified = engine.judge()
         self.is_converged_, self.is_identified_ = converged.status == "good", identified.status == "good"
         self.check_ = None
+
+    @property
+    def customer_coefficients_(self) -> CustomerCoefficients:
+        """The taste of every customer who is known."""
+        check_is_fitted(self)
+        return self._engine.customer_coefficients()
 
     @property
     def best_utility(self) -> Array:
@@ -199,8 +218,110 @@ class NormalUtility(Fit):
         check_is_fitted(self)
         return self._engine.market(n_customers, n_draws, n_menus)
 
+    def predict(self, menus: Any, budgets: ArrayLike | None = None, customers: Any = None) -> Array:
+        """Return the bundles (T, n) that the best utility buys, or the best ones of customers by label.
+
+        Parameters
+        ----------
+        menus, budgets : as in `demand`.
+        customers : one label, or one for each menu, of customers who are known; None for the average one.
+        """
+        if customers is None:
+            return super().predict(menus, budgets)
+        faced = self._faced(menus, budgets)
+        return self._bought(self._engine.best_at(faced, customers), menus, budgets)
+
+    def demand(
+        self,
+        menus: Any,
+        budgets: ArrayLike | None = None,
+        *,
+        customers: Any = None,
+        level: float = 0.9,
+        n_customers: int | None = None,
+        n_draws: int = MAX_LIKELIHOOD_DRAWS,
+    ) -> Demand:
+        """Return expected purchases, over customers and over the posterior, with intervals.
+
+        Parameters
+        ----------
+        customers : one label, or one for each menu, of customers who are known; None for the average of all.
+        menus, budgets, level, n_customers, n_draws : as in `Fit.demand`.
+        """
+        if customers is None:
+            return super().demand(menus, budgets, level=level, n_customers=n_customers, n_draws=n_draws)
+        faced = self._faced(menus, budgets)
+        many = [customers] * len(faced) if isinstance(customers, str | int | np.integer) else list(customers)
+        if len(many) != len(faced):
+            raise InvalidArgument(
+                f"customers must be one label, or one for each of {len(faced)} menus; received {len(many)}"
+            )
+        parts: dict[str, list[int]] = {}
+        for t, label in enumerate(many):
+            parts.setdefault(str(label), []).append(t)
+        found = {
+            label: expected_demand(self._engine.market_of(label, n_customers, n_draws, len(rows)), faced[rows], level)
+            for label, rows in parts.items()
+        }
+        whole = joined_demand(found, parts, faced)
+        return replace(whole, cautions=self.cautions(faced), titles=self.titles)
+
+    def best_at(self, menus: Menus | Observations) -> Array:
+        """Return the unit vector that predicts best at menus: one for all (N,), or (T, N) where features move it."""
+        found = self._engine.best_at(menus)
+        return self.best_utility if found is None else found
+
+    @property
+    def needed_features(self) -> tuple[str, ...]:
+        """The features that menus must have."""
+        return self._engine.moves_with
+
+    @property
+    def prices_move_tastes(self) -> bool:
+        """Whether prices of menus are among what tastes move with."""
+        return PRICE in self.needed_features
+
+    def update_customers(self, observations: Observations) -> Self:
+        """Return the fit with what customers, new or known, bought since taken up: their tastes, the law as it was.
+
+        Parameters
+        ----------
+        observations : with labels of customers; those of new customers make these known.
+
+        Notes
+        -----
+        Nothing is fitted again, which takes a moment; fit anew now and then, for the law does not learn here.
+        """
+        engine = self._engine.updated(self._own(observations))
+        model = copy.copy(self)
+        model._engine = engine
+        return model
+
+    def leave_one_customer_out(self) -> Array:
+        """Return (C,) the log-probability of all choices of each customer given those of the others alone."""
+        check_is_fitted(self)
+        return self._engine.leave_one_customer_out()
+
+    def cautions(self, menus: Menus | None = None) -> tuple[str, ...]:
+        """Return what to know before relying on the fit; that customers come again is known to one by customer."""
+        found = super().cautions(menus)
+        return tuple(one for one in found if CLUSTERED not in one) if self.by_customer else found
+
+    def check(self) -> PredictiveCheck:
+        """Return whether customers of the fit, facing what was faced, buy as was bought; known ones by their tastes."""
+        check_is_fitted(self)
+        if self.check_ is None:
+            rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 2])
+            bought = self._engine.replicates(_REPLICATES, rng)
+            if bought is not None:
+                self.check_ = check_bundles(self.observations_.under(self.problem_), bought)
+        return super().check()
+
     def log_likelihood(self, observations: Observations) -> Array:
-        """Return (T,) the log posterior predictive probability of each observation; -inf for degenerate ones."""
+        """Return (T,) the log posterior predictive probability of each observation; -inf for degenerate ones.
+
+        With `by_customer`, of customers who are known given what they bought, of others each purchase alone.
+        """
         own = self._own(observations)
         return self._engine.log_likelihood(own)
 

@@ -14,19 +14,25 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from stochpref.errors import InvalidArgument
 from stochpref.market import Market
 from stochpref.models.account import Account
 from stochpref.models.fit import Wanted
 from stochpref.models.values import Values
-from stochpref.observations import Observations
+from stochpref.observations import Menus, Observations
 from stochpref.posterior.chains import Plan
 from stochpref.posterior.diagnostics import Diagnostics
+from stochpref.tastes.results import CustomerCoefficients
 from stochpref.verdicts import Verdict, Verdicts
 
 if TYPE_CHECKING:
     from stochpref.models.normal import NormalUtility
 
 Array = NDArray[np.float64]
+
+
+def _unknown_customers() -> InvalidArgument:
+    return InvalidArgument("this fit has a taste for every purchase and knows no customers; fit with by_customer=True")
 
 
 class Task(NamedTuple):
@@ -58,6 +64,11 @@ class Engine(ABC):
     seconds: float
     n_dropped: int
     diagnostics: Diagnostics
+
+    @property
+    def moves_with(self) -> tuple[str, ...]:
+        """The features that what customers want moves with."""
+        return ()
 
     @classmethod
     @abstractmethod
@@ -110,6 +121,32 @@ class Engine(ABC):
     @abstractmethod
     def log_likelihood(self, observations: Observations) -> Array:
         """Return (T,) log predictive probabilities of observations over the goods of the fit."""
+
+    def best_at(self, menus: Menus | Observations, customers: Any = None) -> Array | None:  # noqa: ARG002
+        """Return (T, N) the utility that predicts best at menus, of some customers by label; None for one for all."""
+        if customers is not None:
+            raise _unknown_customers()
+        return None
+
+    def market_of(self, customer: Any, n_customers: int | None, n_draws: int, n_menus: int) -> Market:  # noqa: ARG002
+        """Return a market of one customer who is known."""
+        raise _unknown_customers()
+
+    def customer_coefficients(self) -> CustomerCoefficients:
+        """Return the tastes of the customers who are known."""
+        raise _unknown_customers()
+
+    def leave_one_customer_out(self) -> Array:
+        """Return (C,) the log-probability of all choices of each customer given those of the others alone."""
+        raise _unknown_customers()
+
+    def updated(self, observations: Observations) -> Self:  # noqa: ARG002
+        """Return the engine with what customers bought after the fit taken up."""
+        raise _unknown_customers()
+
+    def replicates(self, count: int, rng: np.random.Generator) -> list[Array] | None:  # noqa: ARG002
+        """Return what the customers who are known buy anew at the menus they faced; None where none are."""
+        return None
 
     def leave_one_out(self) -> Array | None:
         """Return (T,) the log-probability of each fitted observation given the others; None where that is not known."""

@@ -135,6 +135,19 @@ class OneOf(Problem):
         basis[np.arange(n_coordinates - 1), np.arange(1, n_coordinates)] = -np.arange(1.0, n_coordinates)
         return np.ascontiguousarray((basis / np.linalg.norm(basis, axis=1, keepdims=True)).T)
 
+    def handicaps(self, menus: MenuArrays) -> Array:
+        """Return 0 for what is on offer; by value, where customers want all goods, the logarithm of the price."""
+        is_offered = np.isfinite(menus.prices)
+        if self.reading == "unit":
+            without = np.zeros((len(menus.prices), int(self.outside)))
+            return np.concatenate([np.where(is_offered, 0.0, np.inf), without], axis=1)
+        if self.outside:
+            raise InvalidArgument(
+                "tastes by customer take choices with an outside option by unit; received reading='value'; state "
+                "reading='unit', and features=('price',) for what prices do"
+            )
+        return np.where(is_offered, np.log(np.where(is_offered, menus.prices, 1.0)), np.inf)
+
     @property
     def _is_conditioned(self) -> bool:
         return self.reading == "value" and not self.outside

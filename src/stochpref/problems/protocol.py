@@ -161,6 +161,14 @@ class Problem(ABC):
         """
         return None
 
+    def handicaps(self, menus: MenuArrays) -> Array | None:  # noqa: ARG002
+        """Return what counts against each option (T, J), inf where there is none, of a choice of a single good.
+
+        Options are the goods, and none of them if that is one. The option is chosen whose utility, or the logarithm of
+        it where worth is by value, less its handicap is the largest. None where several goods may be bought.
+        """
+        return None
+
     def skips_units(self, utilities: ArrayLike, menus: MenuArrays) -> NDArray[np.bool_] | None:  # noqa: ARG002
         """Tell who buys (..., T) a later unit of some good without an earlier one; None where goods have no units."""
         return None
@@ -214,7 +222,7 @@ class Problem(ABC):
         """Return the setting that is left to be learned, and its order of magnitude; None if there is none."""
         return None
 
-    def with_setting(self, name: str, value: float) -> Self:
+    def with_setting(self, name: str, value: float | str) -> Self:
         """Return the problem with another value of a setting."""
         return type(self).restore(self.settings() | {name: value})
 

@@ -19,16 +19,18 @@
     return new Float64Array(bytes.buffer);
   }
 
-  // Of a normal law: u = mean + root × normals, the root of a draw lower triangular.
+  // Of a normal law: u = mean + root × normals, the root of a draw lower triangular; and the noise of a choice, if any.
   function makeNormal() {
     const mean = unpack(market.means), root = unpack(market.roots), normal = unpack(market.normals);
+    const noise = market.noise ? unpack(market.noise) : null;
     const utilities = new Float64Array(nDraws * nCustomers * size);
     for (let s = 0, out = 0; s < nDraws; s++) {
       for (let m = 0; m < nCustomers; m++) {
         for (let i = 0; i < size; i++) {
           let total = mean[s * size + i];
           for (let j = 0; j <= i; j++) total += root[(s * size + i) * size + j] * normal[m * size + j];
-          utilities[out++] = total;
+          if (noise) total += noise[m * size + i];
+          utilities[out++] = market.logarithms ? Math.exp(total) : total;
         }
       }
     }
