@@ -1,9 +1,10 @@
 """Decisions: how near the best prices are to the best, what gains are worth, and whether intervals hold what happens.
 
 ``python -m benchmarks pricing sweeps`` compares exact sweeps with general-purpose optimisers and a long search, ``…
-gains`` judges claimed gains in simulated shops, ``… assortments`` greedy searches against enumeration, ``… forecasts``
-intervals of totals against what customers then bought, ``… funding --data FOLDER`` funded sets against a bootstrap of
-voters. ``--size full`` takes the numbers of repetitions that the documentation quotes. Seconds are of one core.
+gains`` judges claimed gains in simulated shops, ``… tests`` what tests of prices were said to be worth, ``…
+assortments`` searches against solving every subset, ``… forecasts`` intervals of totals against what customers then
+bought, ``… funding --data FOLDER`` funded sets against a bootstrap of voters. ``--size full`` takes the numbers of
+repetitions that the documentation quotes. Seconds are of one core.
 """
 
 from __future__ import annotations
@@ -14,18 +15,21 @@ import time
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 import stochpref as sp
+from benchmarks.totals import assortments, forecasts, funding
 from stochpref.decisions.limits import PriceLimits
 from stochpref.decisions.profit import CompetingProfit
 from stochpref.decisions.searching import find_prices
 from stochpref.decisions.sweeps import Crowd
 from stochpref.problems import Open
+from stochpref.rows import joined
 
 Array = NDArray[np.float64]
 
@@ -154,21 +158,72 @@ def _print_gains(rows: Array, size: int, n: int, seed: int) -> None:
     )
 
 
+def price_tests(n_shops: int, size: int = 100, batch: int = 100, seed: int = 0, n: int = 3) -> None:
+    """Print what tests of prices were said to be worth, and what prices set after them earn more in truth."""
+    rows = []
+    limits, wide = sp.MenuLimits(lowest_price=0.5, highest_price=5.0), (0.5, 5.0)
+    for k in range(n_shops):
+        rng = np.random.default_rng([seed, k, 17])
+        law, costs = shop_law(n, rng), rng.uniform(0.2, 0.8, n)
+        first = purchases(law, size, rng)
+        worth = Open(2.0).worth(law.sample(1_000_000, rng=rng))
+
+        def after(data: sp.Observations, k: int = k, costs: Array = costs, worth: Array = worth) -> tuple[float, Any]:
+            model = fit(data, k)
+            ends = dict.fromkeys(data.goods, wide)
+            prices = model.best_prices(costs=costs, bounds=ends, extrapolate=True).prices
+            return float(np.mean((worth > prices) @ (prices - costs))), model
+
+        before, model = after(first)
+        settings = {"criterion": "profit", "fit": model, "costs": costs, "limits": limits}
+        design = sp.optimal_menus(first.goods, batch, rng=rng, **settings)
+        random = sp.Menus(rng.uniform(*wide, (batch, n)), goods=first.goods, problem=Open(2.0))
+        tested = [sp.simulate(law, menus, batch, rng=rng) for menus in (design.menus, random)]
+        profits = [after(joined(first, more))[0] for more in tested]
+        rows.append([design.value, design.regret, *(1 - before / p for p in profits), *(p - before for p in profits)])
+    mean, error = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+    print(
+        f"  {len(rows)} shops, n = {n}, {size} purchases before, {batch} in the test, seed {seed}: said to be worth "
+        f"{mean[0]:.4f} ± {error[0]:.4f}\n    of {mean[1]:.4f} that could be gained; gained by designed prices "
+        f"{mean[4]:.4f} ± {error[4]:.4f} ({100 * mean[2]:.2f} %),\n    by random ones {mean[5]:.4f} ± {error[5]:.4f} "
+        f"({100 * mean[3]:.2f} %)",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks pricing", description=__doc__)
-    parser.add_argument("what", nargs="?", default="all", choices=("all", "sweeps", "gains"))
+    parts = ("sweeps", "gains", "assortments", "forecasts", "funding", "tests")
+    parser.add_argument("what", nargs="?", default="all", choices=("all", *parts))
     parser.add_argument("--size", choices=("small", "full"), default="small")
+    parser.add_argument("--goods", type=int, action="append", help="of sweeps: how many; may be repeated")
+    parser.add_argument("--repeat", type=int, help="shops or sets, in place of those of the size")
+    parser.add_argument("--purchases", type=int, default=100, help="of gains: in each shop")
+    parser.add_argument("--data", type=Path, default=os.environ.get("STOCHPREF_REAL_DATA"), help="folder of votes")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     is_full = options.size == "full"
+
+    def times(small: int, full: int) -> int:
+        return int(options.repeat or (full if is_full else small))
+
     os.environ["STOCHPREF_NUM_THREADS"] = "1"  # seconds of one core
+    runs: dict[str, Callable[[], None]] = {
+        "sweeps": lambda: sweeps(
+            times(1, 10), tuple(options.goods or ((5, 10, 25) if is_full else (5, 10))), options.seed
+        ),
+        "gains": lambda: gains(times(4, 200), options.purchases, options.seed),
+        "assortments": lambda: assortments(times(10, 100), options.seed),
+        "forecasts": lambda: forecasts(times(4, 200), seed=options.seed),
+        "funding": lambda: funding(options.data, options.seed),
+        "tests": lambda: price_tests(times(2, 40), seed=options.seed),
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        if options.what in ("all", "sweeps"):
-            sweeps(10 if is_full else 1, (5, 10, 25) if is_full else (5, 10), options.seed)
-        if options.what in ("all", "gains"):
-            for size in (100, 300) if is_full else (100,):
-                gains(200 if is_full else 4, size, options.seed)
+        for name, run in runs.items():
+            if options.what == name or (options.what == "all" and (name != "funding" or options.data)):
+                print(f"{name}:", flush=True)
+                run()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import itertools
 import json
 import warnings
 from functools import cache
+from html import unescape
 
 import matplotlib as mpl
 import numpy as np
@@ -14,12 +15,13 @@ import pytest
 
 import stochpref as sp
 from stochpref.decisions.limits import PriceLimits
-from stochpref.decisions.prices import _regret, _slopes_at
 from stochpref.decisions.profit import CompetingProfit, SeparateProfit
 from stochpref.decisions.searching import find_prices
+from stochpref.decisions.slopes import regret_of, slopes_at
 from stochpref.decisions.sweeps import Crowd
 from stochpref.market import LawMarket, make_crowds
 from stochpref.problems import Divisible, OneOf, Open
+from stochpref.report import page
 
 mpl.use("agg")
 
@@ -156,7 +158,7 @@ def test_slopes_equal_those_of_the_density() -> None:
         np.zeros(len(u), np.int64), np.array([np.inf]), np.ones((1, N)), 1,
     )  # fmt: skip
     limits = PriceLimits(np.full(N, 0.1), np.full(N, 9.0), (None,) * N, ())
-    found = _slopes_at(SeparateProfit(crowd, costs), prices, limits)
+    found = slopes_at(SeparateProfit(crowd, costs), prices, limits)
     np.testing.assert_allclose(found.slopes[0], slopes, atol=0.004)
     assert np.all(errors < 0.002)
     # The pathwise derivative alone is wrong.
@@ -178,7 +180,7 @@ def test_expected_regret_equals_choosing_anew_for_every_draw() -> None:
         fresh.append(other.by_draw(anew)[s] - other.by_draw(prices)[s])
     # Prices chosen anew look better than they are to those who chose them, and worse to others by as much.
     expected = 0.5 * (np.mean(own) + np.mean(fresh))
-    found = 0.5 * sum(_regret(_slopes_at(one, prices, limits)) for one in (profit, other))
+    found = 0.5 * sum(regret_of(slopes_at(one, prices, limits)) for one in (profit, other))
     assert found == pytest.approx(expected, rel=0.35)
     assert found > 0.001
 
@@ -340,3 +342,20 @@ def test_a_price_list_is_a_result() -> None:
     assert len(found.plot().lines) > N
     again = fitted().best_prices(costs=pd.Series(COSTS))
     np.testing.assert_array_equal(found.prices, again.prices)
+
+
+def test_a_report_with_costs_ends_in_a_price_list() -> None:
+    model = fitted()
+    text = unescape(page.render(model, costs=COSTS))
+    section = text[text.index('<section id="prices">') :]
+    section = section[: section.index("</section>")]
+    found = model.best_prices(costs=COSTS)
+    assert f"Prices: {found.status_words}" in section
+    for row in found.records():
+        assert f"<bdi>{row['good']}</bdi>" in section
+        assert f">{row['price']:,.4g}</td>" in section
+    assert "expect 15 to 45 % less" in section
+    assert f"Profit from a visitor {found.profit:.4g}" in section
+    assert '<section id="prices">' not in page.render(model)
+    with pytest.raises(sp.InvalidArgument, match="'jam' is missing"):
+        page.render(model, costs={"tea": 1, "rum": 1})

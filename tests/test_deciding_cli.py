@@ -126,6 +126,16 @@ def test_tables_that_say_no_price_are_refused(
     assert words in shown.stderr.replace("'tea'", "tea").replace("'jam'", "jam")
 
 
+def test_a_report_with_costs_has_a_price_list(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    shown = run("report", folder / "fit", "--costs", folder / "costs.csv", "--out", out)
+    assert shown.exit_code == 0, shown.stderr
+    assert '<section id="prices">' in out.read_text(encoding="utf-8")
+    shown = run("report", folder / "votes", "--costs", folder / "costs.csv", "--out", out)
+    assert shown.exit_code == 2
+    assert "best prices need a fit in which customers may keep their money" in shown.stderr
+
+
 def test_closed_budgets_are_refused_before_anything_else(folder: Path) -> None:
     shown = run("price", folder / "votes", "--costs", folder / "costs.csv")
     assert shown.exit_code == 2

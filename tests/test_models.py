@@ -21,6 +21,7 @@ from stochpref.design.bundles import optimal_bundles
 from stochpref.loading import load
 from stochpref.models.fit import Fit
 from stochpref.names import MODELS
+from stochpref.problems import Open
 from stochpref.report import page
 from tests.small_fits import purchases, satiated_purchases
 
@@ -143,6 +144,38 @@ def test_demand_is_the_mean_over_the_market(model: Fit) -> None:
             model.demand(MENUS, **{argument: 0})
     with pytest.raises(sp.InvalidArgument, match="level"):
         model.demand(MENUS, level=90)
+
+
+def test_decisions_of_every_model(model: Fit) -> None:
+    demand = model.demand(MENUS[:1], n_customers=4096)
+    totals = model.forecast(MENUS[:1], 500)
+    np.testing.assert_allclose(totals.units / 500, demand.mean[0], atol=0.1)
+    assert np.all(totals.units_lower <= totals.units_upper)
+    offered = model.best_assortment(MENUS[:1], costs=0.2)
+    assert offered.is_exact
+    assert offered.earned >= 0.98 * offered.earned_all
+    funded = model.fund([1.0, 1.2, 0.9, 1.4], 2.0)
+    assert 0 < float(funded.costs @ funded.is_funded) <= 2.0
+    with pytest.raises(sp.InvalidArgument, match="profit never falls when all prices rise"):
+        model.best_prices(costs=0.2)
+
+
+def test_prices_of_every_model_of_open_budgets(model: Fit) -> None:
+    if not model.customers_differ:
+        return  # all would pay the same: refused, as tests of best prices see
+    rng = np.random.default_rng(0)
+    menus = sp.Menus(rng.uniform(1.0, 3.0, (120, 3)), goods=GOODS[:3], problem=Open(2.0))
+    data = sp.simulate(
+        sp.VonMisesFisher(np.array([0.6, 0.5, 0.3, 0.55]) / np.linalg.norm([0.6, 0.5, 0.3, 0.55]), 8.0),
+        menus,
+        120,
+        rng=rng,
+    )
+    fit = unfitted(model.name).fit(data)
+    found = fit.best_prices(costs=0.5)
+    assert np.all((found.prices >= found.observed_lowest) & (found.prices <= found.observed_highest))
+    demand = fit.demand(found.prices, n_customers=8192)
+    assert found.profit == pytest.approx(float(demand.mean[0] @ (found.prices - 0.5)), rel=0.06)
 
 
 def test_elasticities_are_differences_of_demand(model: Fit) -> None:

@@ -54,7 +54,7 @@ PROFILES: Final = ("log", "power")  # how worth fades with quantity
 FADING_LAWS: Final = ("lognormal", "gumbel")  # of what first units are worth, where goods satiate
 OUTSIDE_SCALES: Final = ("own", "common")  # of the worth of the outside good, beside others
 CENTRES: Final = ("bayes", "chebyshev", "vertex")  # which of the utilities that explain most
-CRITERIA: Final = ("d", "a", "prediction")  # what designs are best for
+CRITERIA: Final = ("d", "a", "prediction", "profit")  # what designs are best for
 
 EXHIBIT_SETTINGS: Final = ("gaussian", "corruption")  # halves of the paper's table
 EXHIBIT_METHODS: Final = ("paper", "ours")

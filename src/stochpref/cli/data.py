@@ -82,6 +82,12 @@ def simulate(
     corruption: Annotated[float, typer.Option(help="Share of odd customers (common).")] = 0.1,
     seed: Annotated[int, seed_option("file")] = 0,
     layout: Annotated[str, one_of(WRITTEN_LAYOUTS, "A row per observation and good, or per observation.")] = "long",
+    orders: Annotated[
+        bool,
+        typer.Option(
+            "--orders", help="An export as shops have it: lines of orders, no budgets; customers keep their money."
+        ),
+    ] = False,
     as_json: Annotated[bool, json_option("Print paths and the truth as JSON.")] = False,
 ) -> None:
     """Simulate a market and write what its customers buy.
@@ -94,16 +100,27 @@ def simulate(
       stochpref simulate --observations 1000 --goods 5 --seed 0 --out demo/purchases.csv
       stochpref simulate --goods tea,milk,rum --concentration 10 --out shop.csv
       stochpref simulate --model common --corruption 0.2 --law discrete --out odd.parquet
+      stochpref simulate --orders --goods coffee,tea,cake --concentration 12 --out orders.csv
     """  # noqa: D301
     import numpy as np  # noqa: PLC0415
 
     from stochpref import laws  # noqa: PLC0415
-    from stochpref.files import replacing  # noqa: PLC0415
     from stochpref.observations import Menus  # noqa: PLC0415
-    from stochpref.readers.writing import write_observations  # noqa: PLC0415
+    from stochpref.readers.writing import write_observations, write_rows  # noqa: PLC0415
 
     ready_file(out, suffixes=TABLES)
     rng, names = np.random.default_rng(seed), good_names(goods, "--goods")
+    if orders:
+        if model != "heterogeneous" or law != "uniform" or layout != "long":
+            raise InvalidArgument("--orders takes no --model, --law or --layout: customers differ, prices are its own")
+        export = laws.simulate_orders(names, observations, concentration=concentration, rng=rng)
+        write_rows(out, [export.header, *export.lines])
+        behind = {
+            "seed": seed, "n_visits": observations, "goods": list(names), "coordinates": [*names, "money"],
+            "mean_direction": export.law.mean_direction.tolist(), "concentration": concentration,
+        }  # fmt: skip
+        _write_truth(out, f"{counted(len(export.lines), 'line')} of orders, seed {seed}", behind, as_json)
+        return
     utility_law, truth = _draw_law(model, len(names), concentration, corruption, rng)
     drawn = laws.MenuLaw(law).sample(observations, len(names), rng=rng)
     menus = Menus(drawn.prices, drawn.budgets, goods=names)
@@ -117,10 +134,18 @@ def simulate(
         **truth,
     }
     write_observations(data, out, layout=layout)
+    told = f"{counted(len(data), 'observation')} of {data.n_goods:,} goods, seed {seed}"
+    _write_truth(out, told, truth, as_json)
+
+
+def _write_truth(out: Path, what: str, truth: dict[str, Any], as_json: bool) -> None:
+    """Write the truth beside simulated purchases, and say what was written."""
+    from stochpref.files import replacing  # noqa: PLC0415
+
     beside = out.with_name(f"{out.stem}.truth.json")
     with replacing(beside) as stream:
         stream.write(packed(truth).encode() + b"\n")
-    wrote(out, f"{counted(len(data), 'observation')} of {data.n_goods:,} goods, seed {seed}")
+    wrote(out, what)
     wrote(beside, "the truth behind them")
     if as_json:
         echo_json({"path": str(out), "truth_path": str(beside), **truth})

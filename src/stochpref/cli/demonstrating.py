@@ -30,6 +30,14 @@ cheaper coffee,water,1.5,3
 cheaper coffee,cake,1.5,3
 cheaper coffee,sandwich,1.5,3
 """
+_COSTS = """good,cost
+coffee,0.4
+tea,0.3
+juice,0.8
+water,0.2
+cake,0.9
+sandwich,1.1
+"""
 
 
 @app.command()
@@ -39,7 +47,7 @@ def demo(
     seed: Annotated[int, seed_option("shop")] = 0,
     as_json: Annotated[bool, json_option("Print the paths of what was written as JSON.")] = False,
 ) -> None:
-    """Walk through everything on a simulated shop: look, fit, predict, compare, report.
+    """Walk through everything on a simulated shop: look, fit, predict, compare, report, and set prices.
 
     Every command is printed before it runs, so that you can repeat it with a table of your own.
 
@@ -61,9 +69,10 @@ def _walk(out: Path, observations: int, seed: int) -> dict[str, Path]:
     names = {
         "purchases": "purchases.csv", "learn": "learn.csv", "held_out": "later.csv", "fit": "fit", "common": "common",
         "odd": "odd.csv", "new_prices": "new_prices.csv", "report": "report.html",
+        "orders": "orders.csv", "open_fit": "open", "costs": "costs.csv", "price_list": "prices.csv",
     }  # fmt: skip
     paths = {what: out / name for what, name in names.items()}
-    purchases, learn, later, fitted, common, odd, prices, report = paths.values()
+    purchases, learn, later, fitted, common, odd, prices, report, *_ = paths.values()
     seeded = ["--seed", str(seed)]
     _step("A shop with six goods; every customer has a taste, a budget and prices of their own.")
     _run(["simulate", "--goods", _GOODS, "--observations", observations, *seeded, "--out", purchases])
@@ -82,7 +91,20 @@ def _walk(out: Path, observations: int, seed: int) -> dict[str, Path]:
     _run(["predict", fitted, prices])
     _step("A page to look at and to show, with sliders for the prices.")
     _run(["report", fitted, "--out", report])
+    _set_prices(paths, observations, seeded)
     return paths
+
+
+def _set_prices(paths: dict[str, Path], observations: int, seeded: list[str]) -> None:
+    """Run the way from an export of orders to a price list."""
+    orders, fitted, costs = paths["orders"], paths["open_fit"], paths["costs"]
+    _step("Prices to charge: an export of orders knows no budgets; customers kept the money they did not spend.")
+    alike: list[str | int | Path] = ["--goods", _GOODS, "--observations", observations, "--concentration", 15]
+    _run(["simulate", "--orders", *alike, *seeded, "--out", orders])
+    _run(["fit", orders, "--problem", "open", "--model", "heterogeneous", "--out", fitted, *seeded])
+    _step("What should each good cost, given what it costs you, if prices end in 9?")
+    costs.write_text(_COSTS)
+    _run(["price", fitted, "--costs", costs, "--ladder", ".x9", "--out", paths["price_list"]])
 
 
 def _step(text: str) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from stochpref import __version__
 from stochpref.cli.application import TABLES, app, echo, echo_json, good_names, ready_file, split, wrote
+from stochpref.cli.deciding import costs_of
 from stochpref.cli.options import json_option, one_of, seed_option
 from stochpref.errors import InvalidArgument, listed
 from stochpref.names import CRITERIA
@@ -18,6 +19,8 @@ from stochpref.names import CRITERIA
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from stochpref.design import MenuLimits
 
 design_app = typer.Typer(
     name="design", help="Choose prices and budgets that teach most, and check what menus can teach.",
@@ -38,10 +41,18 @@ def menus(
         ),
     ] = "",
     criterion: Annotated[
-        str, one_of(CRITERIA, "d: volume of the confidence region; a: angle error; prediction: error of demand.")
+        str,
+        one_of(
+            CRITERIA,
+            "d: volume of the confidence region; a: angle error; prediction: error of demand; profit: what the best "
+            "prices lose (with --fit and --costs).",
+        ),
     ] = "d",
     batch: Annotated[int, typer.Option(help="Number of menus.", min=1, max=100_000)] = 50,
     fit: Annotated[Path | None, typer.Option(help="Folder of a heterogeneous fit: what is believed so far.")] = None,
+    costs: Annotated[
+        Path | None, typer.Option(help="For profit: what a unit of each good costs you, columns good and cost.")
+    ] = None,
     concentration: Annotated[
         float | None, typer.Option(help="How alike customers are believed to be; 5, or that of --fit.")
     ] = None,
@@ -61,6 +72,7 @@ def menus(
       stochpref design menus --goods 5 --budget 2 --criterion d --batch 50 --out menus.csv
       stochpref design menus --fit fit/ --criterion a --batch 100 --price-step 0.05 --out next.csv
       stochpref design menus --goods tea,milk,rum --budget 1:3 --always tea --out menus.csv
+      stochpref design menus --fit fit/ --criterion profit --costs costs.csv --batch 40 --out test.csv
     """  # noqa: D301
     import numpy as np  # noqa: PLC0415
 
@@ -68,7 +80,20 @@ def menus(
     from stochpref.readers.writing import write_menus  # noqa: PLC0415
 
     if out is not None:
-        ready_file(out, suffixes=TABLES)
+        ready_file(out, suffixes=TABLES, sources=[source for source in (fit, costs) if source is not None])
+    if criterion == "profit":
+        if budget or concentration is not None or goods:
+            raise InvalidArgument(
+                "--criterion profit takes goods and customers of --fit; leave --goods, --budget, --concentration out"
+            )
+        limits = MenuLimits(
+            lowest_price=lowest_price, highest_price=highest_price, price_step=price_step,
+            always_offered=True if always == "all" else split(always),
+        )  # fmt: skip
+        _design_test(fit, costs, batch, limits, out, seed, as_json=as_json)
+        return
+    if costs is not None:
+        raise InvalidArgument(f"--costs is for --criterion profit; received criterion {criterion}; leave it out")
     names, direction, kappa, usual = _belief(goods, fit, concentration)
     limits = MenuLimits(
         budget=_budget(budget) if budget else _assumed(usual, len(names)), lowest_price=lowest_price,
@@ -143,6 +168,33 @@ def check(
         echo(result)
         if fit is None and not direction:
             echo(f"law: all goods wanted alike, concentration {kappa:g}; --fit or --direction says otherwise")
+
+
+def _design_test(
+    fit: Path | None, costs: Path | None, batch: int, limits: MenuLimits, out: Path | None, seed: int, *, as_json: bool
+) -> None:
+    """Design a test of prices, write its menus and print what it is worth."""
+    import numpy as np  # noqa: PLC0415
+
+    from stochpref.design import optimal_menus  # noqa: PLC0415
+    from stochpref.models import load_fit  # noqa: PLC0415
+    from stochpref.readers.writing import write_rows  # noqa: PLC0415
+
+    fitted = None if fit is None else load_fit(fit)
+    found = optimal_menus(
+        () if fitted is None else fitted.goods_, batch, rng=np.random.default_rng(seed), criterion="profit",
+        limits=limits, fit=fitted, costs=costs_of(costs),
+    )  # fmt: skip
+    if out is not None:
+        rows = [
+            (k + 1, good, row[good]) for k, row in enumerate(found.records()) for good in row if row[good] is not None
+        ]
+        write_rows(out, [("observation", "good", "price"), *rows])
+        wrote(out, f"{batch} menus, seed {seed}, version {__version__}")
+    if as_json:
+        echo_json({"seed": seed, "goods": list(found.menus.goods), "n_menus": len(found.menus), **found.as_dict()})
+    else:
+        echo(found)
 
 
 class _Belief(NamedTuple):

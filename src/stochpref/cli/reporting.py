@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from stochpref.cli.application import app, echo, echo_json, ready_file, wrote
+from stochpref.cli.deciding import costs_of
 from stochpref.cli.options import FitFolder, json_option
 
 
@@ -18,6 +19,10 @@ def report(
     folder: FitFolder,
     out: Annotated[Path, typer.Option(help="The page to write, .html.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(help="What a unit of each good costs you, columns good and cost: adds a list of the best prices."),
+    ] = None,
     as_json: Annotated[bool, json_option("Print path and size as JSON.")] = False,
 ) -> None:
     """Write a fit as one page: verdict, data, wants, trust, demand, and a what-if with sliders.
@@ -29,14 +34,15 @@ def report(
     Examples:
       stochpref report fit/
       stochpref report fit/ --out report.html --title "Dairy, spring 2026"
+      stochpref report fit/ --costs costs.csv
     """  # noqa: D301
     from stochpref.groups import INDEX, load_groups  # noqa: PLC0415
     from stochpref.models import load_fit  # noqa: PLC0415
     from stochpref.report import write_report  # noqa: PLC0415
 
-    ready_file(out, suffixes=(".html", ".htm"))
+    ready_file(out, suffixes=(".html", ".htm"), sources=[] if costs is None else [costs])
     found = load_groups(folder) if (folder / INDEX).is_file() else load_fit(folder)
-    path = write_report(found, out, title=title)
+    path = write_report(found, out, title=title, costs=costs_of(costs))
     size = path.stat().st_size
     if as_json:
         echo_json({"path": str(path), "bytes": size})

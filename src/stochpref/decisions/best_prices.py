@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.decisions.slopes import NEAR
 from stochpref.errors import shown
 from stochpref.result import Drawn
 
@@ -85,11 +86,16 @@ class BestPrices(Drawn):
         return self.status == "recommended"
 
     @property
+    def status_words(self) -> str:
+        """What to do about the prices, in words."""
+        return _STATUS[self.status]
+
+    @property
     def at_bound(self) -> tuple[str, ...]:
         """The goods whose price is at an end of what it may be, where there is more than one price."""
         width = self.highest - self.lowest
         with np.errstate(invalid="ignore"):
-            is_end = (self.prices <= self.lowest + 1e-6 * width) | (self.prices >= self.highest - 1e-6 * width)
+            is_end = (self.prices <= self.lowest + NEAR * width) | (self.prices >= self.highest - NEAR * width)
         return tuple(np.array(self.goods, object)[is_end & (width > 0)])
 
     def records(self) -> list[dict[str, Any]]:
@@ -108,7 +114,7 @@ class BestPrices(Drawn):
 
     def remarks(self) -> tuple[str, ...]:
         """Return what the prices gain, and what to know."""
-        return (*self._gains(), *self.cautions)
+        return (*self.gains(), *self.cautions)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, as JSON can hold them: null for NaN, and the rows of the table."""
@@ -117,24 +123,28 @@ class BestPrices(Drawn):
         return {**plain, "goods": list(self.goods), "cautions": list(self.cautions), "titles": dict(self.titles)}
 
     def __str__(self) -> str:
-        lines = [f"Best prices ({_STATUS[self.status]}), {100 * self.level:g} % intervals", ""]
+        lines = [f"Best prices ({self.status_words}), {100 * self.level:g} % intervals", ""]
         lines.append(f"  {'':<22}{'today':>9}{'best':>9}   {'interval':<20}{'cost':>8}   may be")
-        rows, ends = self.records(), self.at_bound
+        rows = self.records()
         for row in rows[:_MOST_ROWS]:
             name = shown(self.titles.get(row["good"], row["good"]), 20)
-            interval = "at the end" if row["good"] in ends else f"{row['lower']:.4g} to {row['upper']:.4g}"
-            if row["lowest"] == row["highest"]:
-                interval = "one price only"
+            interval, ends = self.interval_of(row), f"{row['lowest']:.4g} to {row['highest']:.4g}"
             lines.append(
-                f"  {name:<22}{row['today']:>9.4g}{row['price']:>9.4g}   {interval:<20}{row['cost']:>8.4g}   "
-                f"{row['lowest']:.4g} to {row['highest']:.4g}"
+                f"  {name:<22}{row['today']:>9.4g}{row['price']:>9.4g}   {interval:<20}{row['cost']:>8.4g}   {ends}"
             )
         if len(rows) > _MOST_ROWS:
             lines.append(f"  ({len(rows) - _MOST_ROWS} goods not shown)")
-        lines += ["", *(f"  {text}" for text in self._gains()), *(f"  ! {text}" for text in self.cautions)]
+        lines += ["", *(f"  {text}" for text in self.gains()), *(f"  ! {text}" for text in self.cautions)]
         return "\n".join(lines)
 
-    def _gains(self) -> tuple[str, ...]:
+    def interval_of(self, row: dict[str, Any]) -> str:
+        """Return the interval of a row of the table in words: an end of what the price may be has none."""
+        if row["lowest"] == row["highest"]:
+            return "one price only"
+        return "at the end" if row["at_bound"] else f"{row['lower']:.4g} to {row['upper']:.4g}"
+
+    def gains(self) -> tuple[str, ...]:
+        """Return what the prices earn, in lines."""
         share = f" ({100 * self.gain / self.profit_today:+.1f} %)" if self.profit_today > 0 else ""
         judge = "purchases held out" if self.is_held_out else "the purchases that chose the prices"
         return (

@@ -9,7 +9,7 @@ too good on average.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from stochpref.decisions.held_out import Judged, judge_held_out
 from stochpref.decisions.limits import PriceLimits, checked_costs, price_limits
 from stochpref.decisions.profit import Profit, profit_of
 from stochpref.decisions.searching import find_prices
+from stochpref.decisions.slopes import at_bound, intervals_of, regret_of, slopes_at
 from stochpref.demand import tails_of
 from stochpref.errors import InvalidArgument, counted, listed
 from stochpref.observations import Observations
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_STEP: Final = 0.06  # relative, of prices for slopes of profit
-_MOST_CROSSES: Final = 10  # goods up to which what the price of one does to the slope of another is computed
 _CURVE: Final = 61  # points of a curve of profit
 _WORTHWHILE: Final = 0.5  # probability of being better
 _NO_GAIN: Final = 1e-6  # relative
@@ -39,14 +38,6 @@ _OPTIMISTIC: Final = (
     "the gain is judged on the purchases that chose the prices: expect 15 to 45 % less; pass held_out= (--held-out) "
     "purchases that had no say"
 )
-
-
-class _Slopes(NamedTuple):
-    """Slopes (draws, n) of profit at prices, and the negative curvature (n, n) of its mean, over the goods inside."""
-
-    inside: list[int]
-    slopes: Array
-    curvature: Array
 
 
 def best_prices(
@@ -136,8 +127,8 @@ def _told(
     own = judge.by_draw(found), judge.by_draw(today)
     after, before = own if judged is None else (judged.by_draw(found), judged.by_draw(today))
     gain = after - before
-    slopes = _slopes_at(judge, found, limits)
-    lower, upper = _intervals(found, limits, slopes, tails)
+    slopes = slopes_at(judge, found, limits)
+    lower, upper = intervals_of(found, limits, slopes, tails)
     status, cautions = _judgement(fit, found, gain, before, limits, seen, judged)
     ends = np.quantile(gain, tails)
     expected, now = float(np.mean(after)), float(np.mean(before))
@@ -158,7 +149,7 @@ def _told(
         gain_lower=float(ends[0]),
         gain_upper=float(ends[1]),
         probability=float(np.mean(gain > 0)),
-        regret=_regret(slopes),
+        regret=regret_of(slopes),
         level=level,
         status=status,
         is_held_out=judged is not None,
@@ -195,10 +186,10 @@ def _judgement(
             f"observed prices of {listed([names[i]])} are {seen[0][i]:.4g} to {seen[1][i]:.4g}{more}; the model's tail "
             "beyond is an assumption: test such a price first (stochpref design menus)"
         )
-    at_bound = np.flatnonzero(_at_bound(found, limits) != 0)
-    if at_bound.size:
+    ends = np.flatnonzero(at_bound(found, limits) != 0)
+    if ends.size:
         cautions.append(
-            f"at the end of what they may be: {listed(names[at_bound].tolist())}; the best price may lie beyond"
+            f"at the end of what they may be: {listed(names[ends].tolist())}; the best price may lie beyond"
         )
     if judged is None:
         cautions.append(_OPTIMISTIC)
@@ -209,74 +200,6 @@ def _judgement(
     if np.mean(gain) <= _NO_GAIN * abs(np.mean(before)) or np.mean(gain > 0) < _WORTHWHILE:
         return "nothing gained", tuple(cautions)
     return "recommended", tuple(cautions)
-
-
-def _at_bound(prices: Array, limits: PriceLimits) -> NDArray[np.int8]:
-    """Return -1 at the lowest price allowed, 1 at the highest, 0 between and where only one is."""
-    width = limits.highest - limits.lowest
-    near = 1e-6 * np.where(width > 0, width, np.inf)
-    with np.errstate(invalid="ignore"):
-        low, high = prices <= limits.lowest + near, prices >= limits.highest - near
-    return np.where((width > 0) & high, 1, np.where((width > 0) & low, -1, 0)).astype(np.int8)
-
-
-def _slopes_at(judge: Profit, prices: Array, limits: PriceLimits) -> _Slopes:
-    """Return slopes and curvature of profit by differences over the goods strictly inside their bounds.
-
-    The crowd is the same at every price and under every draw, so that differences are far less noisy than profits.
-    """
-    is_inside = ~np.isnan(prices) & (_at_bound(prices, limits) == 0) & (limits.lowest < limits.highest)
-    inside: list[int] = np.flatnonzero(is_inside).tolist()
-    step = _STEP * np.where(np.isnan(prices), 0.0, prices)
-
-    def at(*moves: tuple[int, float]) -> Array:
-        moved = prices.copy()
-        for i, sign in moves:
-            moved[i] += sign * step[i]
-        return judge.by_draw(moved)
-
-    here, k = at(), len(inside)
-    up, down = [at((i, 1)) for i in inside], [at((i, -1)) for i in inside]
-    slopes = np.empty((len(here), k))
-    curvature = np.zeros((k, k))
-    has_crosses = not judge.is_separate and k <= _MOST_CROSSES
-    for a, i in enumerate(inside):
-        slopes[:, a] = (up[a] - down[a]) / (2 * step[i])
-        # Three steps: the noise of a second difference falls with their square.
-        curvature[a, a] = float(np.mean(2 * here - at((i, 3)) - at((i, -3)))) / (9 * step[i] ** 2)
-        for b, j in enumerate(inside[:a] if has_crosses else []):
-            both = here - up[a] - up[b] + at((i, 1), (j, 1))
-            curvature[a, b] = curvature[b, a] = -float(np.mean(both)) / (step[i] * step[j])
-    return _Slopes(inside, slopes, _positive(curvature))
-
-
-def _positive(matrix: Array) -> Array:
-    """Return a matrix whose eigenvalues are at least a small share of the largest: a maximum is flat at most."""
-    if not matrix.size:
-        return matrix
-    values, vectors = np.linalg.eigh(matrix)
-    floor = 0.02 * max(float(values[-1]), 1e-300)
-    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
-
-
-def _regret(found: _Slopes) -> float:
-    """Return what prices set for each posterior draw alone would earn more on average, ½ GᵀH⁻¹G a draw."""
-    if not len(found.inside):
-        return 0.0
-    # At the best prices slopes are 0 on average: what is left of their mean is the noise of the crowd.
-    own = found.slopes - found.slopes.mean(axis=0)
-    return float(0.5 * np.mean(np.sum(own * np.linalg.solve(found.curvature, own.T).T, axis=1)))
-
-
-def _intervals(prices: Array, limits: PriceLimits, found: _Slopes, tails: tuple[float, float]) -> tuple[Array, Array]:
-    """Return between which ends (n,) the best price of each good lies: one step of Newton's for each draw."""
-    lower, upper = prices.copy(), prices.copy()
-    if len(found.inside):
-        own = found.slopes - found.slopes.mean(axis=0)
-        best = prices[found.inside] + np.linalg.solve(found.curvature, own.T).T
-        ends = np.clip(np.quantile(best, tails, axis=0), limits.lowest[found.inside], limits.highest[found.inside])
-        lower[found.inside], upper[found.inside] = ends
-    return lower, upper
 
 
 def _grid(found: Array, today: Array, limits: PriceLimits, seen: tuple[Array, Array]) -> Array:

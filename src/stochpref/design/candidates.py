@@ -19,10 +19,12 @@ from stochpref.design.limits import Bounds
 from stochpref.laws import MenuLaw
 from stochpref.names import MENU_LAWS
 from stochpref.observations import Menus
+from stochpref.rows import joined
 
 Array = NDArray[np.float64]
 
 _FLOORS: Final = (0.02, 0.1, 0.3, 1.0)  # lowest thresholds tried, in standard deviations
+_SHARES: Final = np.array([0.1, 0.3, 0.5, 0.7, 0.95])  # of customers who would not pay the price of a good
 _SPREADS: Final = (0.0, 0.15, 0.4, 0.8)  # how far thresholds stray from the means, in standard deviations
 
 
@@ -63,6 +65,26 @@ def candidate_menus(bounds: Bounds, utilities: Array, n_candidates: int, rng: np
             menus = MenuLaw(law).sample(left // 10, n, rng=rng)
             parts.append((menus.prices, menus.budgets))
     return bounds.fit(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
+
+
+def plain_prices(bounds: Bounds, worth: Array, best: Array) -> Menus:
+    """Return the menus that come first where money is kept: best prices, and those that some shares would pay.
+
+    worth : (S, n) what customers would pay. best : (n,) prices.
+    """
+    return bounds.fit(np.vstack([best, np.quantile(worth, _SHARES, axis=0)]), np.full(1 + len(_SHARES), np.inf))
+
+
+def candidate_prices(bounds: Bounds, worth: Array, best: Array, n_candidates: int, rng: np.random.Generator) -> Menus:
+    """Return menus where money is kept: the plain ones, and prices that a random share of customers would pay.
+
+    A purchase tells on which side of its price the worth of a good lies, and goods do not compete: one bit each.
+    """
+    plain = plain_prices(bounds, worth, best)
+    shares = rng.uniform(_SHARES[0], _SHARES[-1], (max(n_candidates - len(plain), 0), worth.shape[1]))
+    places = np.minimum((shares * len(worth)).astype(np.intp), len(worth) - 1)
+    prices = np.take_along_axis(np.sort(worth, axis=0), places, axis=0)
+    return joined(plain, bounds.fit(prices, np.full(len(prices), np.inf)))
 
 
 def _withhold(prices: Array, rng: np.random.Generator) -> Array:

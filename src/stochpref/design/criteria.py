@@ -27,7 +27,8 @@ class Criterion(NamedTuple):
     """What to make small.
 
     name : "d": the volume of the confidence region of h = κμ. "a": the expected squared angle of the mean direction.
-        "prediction": the variance of the mean demand, summed over goods and averaged over target menus.
+        "prediction": the variance of the mean demand, summed over goods and averaged over target menus. "profit": what
+        best prices lose (`stakes`).
     targets : (K, n, n) W such that the loss is tr(W M⁻¹); None for "d".
     """
 

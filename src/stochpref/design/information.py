@@ -19,9 +19,11 @@ from stochpref.bessel import mean_resultant_length
 from stochpref.errors import InvalidArgument
 from stochpref.kinds import ABOVE, ABSENT, BELOW, QUANTITY_TOLERANCE, SLACK
 from stochpref.laws import VonMisesFisher
-from stochpref.mass.masses import exact_log_mass, vmf_covariance
+from stochpref.laws.menus import draw_customers as draw_recorded
+from stochpref.mass.conditional import log_chance, log_recorded
+from stochpref.mass.masses import vmf_covariance
 from stochpref.observations import Menus, Observations
-from stochpref.problems.divisible import choose
+from stochpref.problems import problem_of
 from stochpref.regions import Regions
 
 Array = NDArray[np.float64]
@@ -39,32 +41,37 @@ _LOG_CONCENTRATION: Final = 0.5  # standard error of log κ
 class MenuMoments(NamedTuple):
     """Moments of one purchase from each of M menus at one h.
 
-    information : (M, n, n) about h.
-    demand_slope : (M, n, n) derivative of the mean bundle (row) in h (column), E[x (E[u | x] - E[u])ᵀ].
+    information : (M, N, N) about h.
+    demand_slope : (M, n, N) derivative of the mean bundle (row) in h (column), E[x (E[u | x] - E[u])ᵀ].
     """
 
     information: Array
     demand_slope: Array
 
 
-def draw_customers(h: Array, n_draws: int, rng: np.random.Generator, *, n_laws: int = 1) -> Array:
-    """Return (S, n) utilities from the law with natural parameter h.
+def draw_customers(
+    h: Array, n_draws: int, rng: np.random.Generator, *, n_laws: int = 1, menu: Menus | None = None
+) -> Array:
+    """Return (S, N) utilities from the law with natural parameter h, of those who are recorded where a menu is stated.
 
     S is `n_draws`, or for up to six goods at least 4000 shared by the laws: what costs time is the number of different
     bundles, and few goods have few of them.
     """
     kappa = float(np.linalg.norm(h))
     n_draws = max(n_draws, _MANY_CUSTOMERS // n_laws) if len(h) <= _FEW_GOODS else n_draws
-    return VonMisesFisher(h / kappa if kappa > 0 else np.eye(len(h))[0], kappa).sample(n_draws, rng=rng)
+    law = VonMisesFisher(h / kappa if kappa > 0 else np.eye(len(h))[0], kappa)
+    if menu is None:
+        return law.sample(n_draws, rng=rng)
+    return draw_recorded(lambda size: law.sample(size, rng=rng), menu[np.zeros(n_draws, np.intp)])
 
 
-def draw_for_laws(laws: Array, n_draws: int, rng: np.random.Generator) -> Array:
-    """Return (K, S, n) utilities, S customers from each of K laws h (K, n)."""
-    return np.stack([draw_customers(h, n_draws, rng, n_laws=len(laws)) for h in laws])
+def draw_for_laws(laws: Array, n_draws: int, rng: np.random.Generator, menu: Menus | None = None) -> Array:
+    """Return (K, S, N) utilities, S customers from each of K laws h (K, N); parameters as of `draw_customers`."""
+    return np.stack([draw_customers(h, n_draws, rng, n_laws=len(laws), menu=menu) for h in laws])
 
 
 class Purchases(NamedTuple):
-    """Purchases that may be made: scores and bundles (R, n), their menus (R,) rising, their probabilities (R,)."""
+    """Purchases that may be made: scores (R, N), bundles (R, n), their menus (R,) rising, their probabilities (R,)."""
 
     score: Array
     bundles: Array
@@ -81,8 +88,8 @@ def possible_purchases(menus: Menus, h: ArrayLike, utilities: Array) -> Purchase
     kappa = float(np.linalg.norm(h))
     mean = h * (float(mean_resultant_length(len(h), kappa)) / kappa if kappa > 0 else 0.0)
     n_menus, n = menus.prices.shape
-    n_draws = len(utilities)
-    bundles = choose(utilities, menus.prices[:, None], menus.budgets[:, None], caps=menus.caps[:, None]).reshape(-1, n)
+    n_draws, problem = len(utilities), problem_of(menus)
+    bundles = np.moveaxis(problem.choose(utilities[:, None], menus), 1, 0).reshape(-1, n)
     # Which goods are bought in full, in part or not tells bundles of one menu apart; amounts differ by rounding. A
     # number in [0, 1) for each pattern, added to that of the menu, is faster to sort than rows. The weights of the
     # goods only have to be unrelated to each other.
@@ -92,12 +99,19 @@ def possible_purchases(menus: Menus, h: ArrayLike, utilities: Array) -> Purchase
     keys = np.repeat(np.arange(n_menus), n_draws) + np.round(digest, 11)
     _, first, place, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     owner = first // n_draws
-    observations = Observations(menus.prices[owner], menus.budgets[owner], bundles[first], caps=menus.caps[owner])
-    regions = Regions.of(observations)
-    is_far = _faces_away(regions, h)
-    probability, score = counts / n_draws, np.empty((len(first), n))
+    observations = Observations(
+        menus.prices[owner], menus.budgets[owner], bundles[first], caps=menus.caps[owner], problem=problem
+    )
+    is_far = _faces_away(Regions.of(observations), h)
+    probability, score = counts / n_draws, np.empty((len(first), len(h)))
+    event = problem.event(menus[:1])
+    if event is not None:  # those who are recorded have another mean
+        slopes = log_chance(event, h, gradient=True, tolerance=_TOLERANCE).gradient
+        assert slopes is not None
+        mean = mean + slopes[0]
     if not is_far.all():
-        masses = exact_log_mass(regions[~is_far], h, gradient=True, tolerance=_TOLERANCE)
+        recorded = problem.recorded(observations[np.flatnonzero(~is_far)])
+        masses = log_recorded(recorded, h, gradient=True, tolerance=_TOLERANCE)
         probability[~is_far], score[~is_far] = np.exp(masses.log_mass), masses.gradient
     for row in np.flatnonzero(is_far):
         buyers = np.flatnonzero(place == row) % n_draws
@@ -138,9 +152,9 @@ def menu_moments(menus: Menus, h: ArrayLike, utilities: Array) -> MenuMoments:
 def moments_of(purchases: Purchases, n_menus: int) -> MenuMoments:
     """Return the moments of each menu from the purchases that may be made."""
     score, bundles, owner, weight = purchases
-    n = score.shape[1]
+    n, size = bundles.shape[1], score.shape[1]
     ends = np.searchsorted(owner, np.arange(n_menus + 1))
-    information, slope = np.empty((n_menus, n, n)), np.empty((n_menus, n, n))
+    information, slope = np.empty((n_menus, size, size)), np.empty((n_menus, n, size))
     for k in range(n_menus):
         rows = slice(ends[k], ends[k + 1])
         weighted = score[rows] * weight[rows, None]
@@ -194,13 +208,19 @@ def tangent_basis(direction: Array) -> Array:
     return np.ascontiguousarray(vectors[:, values > 0.5])
 
 
-def relative_information(information: Array, h: Array) -> float:
-    """Return the trace of an information over the tangent space, relative to observing the utility itself."""
+def relative_information(information: Array, h: Array, covariance: Array | None = None) -> float:
+    """Return the trace of an information over the tangent space, relative to observing the utility itself.
+
+    Parameters
+    ----------
+    covariance : (N, N) of the utilities that could be observed; None for that of the law.
+    """
     kappa = float(np.linalg.norm(h))
     if kappa == 0:
         raise InvalidArgument("at concentration 0 there is no mean direction, and so no tangent space; give κ > 0")
     basis = tangent_basis(h / kappa)
-    return float(np.trace(basis.T @ information @ basis) / np.trace(basis.T @ vmf_covariance(h) @ basis))
+    whole = vmf_covariance(h) if covariance is None else covariance
+    return float(np.trace(basis.T @ information @ basis) / np.trace(basis.T @ whole @ basis))
 
 
 def angle_variance(information: Array, h: Array) -> float:

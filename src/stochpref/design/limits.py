@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.errors import InvalidArgument
 from stochpref.observations import Menus
+from stochpref.problems import Problem
 from stochpref.readers.by_name import by_name
 
 Array = NDArray[np.float64]
@@ -38,8 +39,8 @@ class MenuLimits:
     price_step: float | None = None
     caps: ArrayLike | Mapping[str, float] = 1.0
 
-    def resolve(self, goods: tuple[str, ...]) -> Bounds:
-        """Return the limits as arrays over these goods.
+    def resolve(self, goods: tuple[str, ...], problem: Problem | None = None) -> Bounds:
+        """Return the limits as arrays over these goods, for customers who solve a problem.
 
         Raises
         ------
@@ -70,12 +71,12 @@ class MenuLimits:
                 raise InvalidArgument(f"always_offered must name goods; there is no {unknown[0]!r} in {goods}")
             is_kept = np.isin(np.array(goods), np.array([*self.always_offered, ""]))
         caps = _per_good(self.caps, goods, "caps")
-        return Bounds(goods, low, high, lowest, highest, is_kept, self.price_step, caps)
+        return Bounds(goods, low, high, lowest, highest, is_kept, self.price_step, caps, problem)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """`MenuLimits` as arrays: a budget range, price ranges (n,), goods always on offer (n,), step, caps (n,)."""
+    """`MenuLimits` as arrays: budgets, price ranges (n,), goods always on offer (n,), step, caps (n,); the problem."""
 
     goods: tuple[str, ...]
     lowest_budget: float
@@ -85,24 +86,35 @@ class Bounds:
     is_kept: NDArray[np.bool_]
     step: float | None
     caps: Array
+    problem: Problem | None = None
 
     def fit(self, prices: Array, budgets: Array) -> Menus:
         """Return menus that respect the limits and are as near as can be to the ones given, up to scale.
 
-        Only ratios of prices to the budget matter, so each menu is first scaled to bring its prices into their range.
+        Only ratios of prices to the budget matter, so each menu is first scaled to bring its prices into their range;
+        where there are no budgets, prices stay as they are.
         """
+        if self.problem is not None and not self.problem.needs_budget:
+            is_offered = np.isfinite(prices) | self.is_kept
+            is_offered[~np.any(is_offered, axis=1)] = True
+            scaled = self._stepped(np.where(np.isfinite(prices), prices, np.sqrt(self.lowest * self.highest)))
+            offered = np.where(is_offered, scaled, np.inf)
+            return Menus(offered, goods=self.goods, caps=self.caps, problem=self.problem)
         is_offered = np.isfinite(prices) | self.is_kept
         prices = np.where(np.isfinite(prices), prices, np.sqrt(self.lowest * self.highest) * budgets[:, None])
         # The scale at which the geometric mean of the prices is that of the ranges, kept within the budgets.
         gap = np.mean(np.log(np.sqrt(self.lowest * self.highest)) - np.log(prices), axis=1)
         money = np.clip(budgets * np.exp(gap), self.lowest_budget, self.highest_budget)
-        scaled = prices * (money / budgets)[:, None]
-        if self.step is not None:
-            scaled = np.round(scaled / self.step) * self.step
-        scaled = np.clip(scaled, self.lowest, self.highest)
+        scaled = self._stepped(prices * (money / budgets)[:, None])
         empty = ~np.any(is_offered, axis=1)
         is_offered[empty] = True
         return Menus(np.where(is_offered, scaled, np.inf), money, goods=self.goods, caps=self.caps)
+
+    def _stepped(self, prices: Array) -> Array:
+        """Return the nearest prices within their ranges, and on the step."""
+        if self.step is not None:
+            prices = np.round(prices / self.step) * self.step
+        return np.clip(prices, self.lowest, self.highest)
 
 
 def _budget_range(budget: float | Sequence[float] | None, n_goods: int) -> tuple[float, float]:

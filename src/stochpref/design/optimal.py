@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stochpref.checks import check_choice, check_count, check_rng
 from stochpref.design.beliefs import check_laws, good_names
-from stochpref.design.candidates import candidate_menus, plain_candidates, vary
+from stochpref.design.candidates import candidate_menus, candidate_prices, plain_candidates, plain_prices, vary
 from stochpref.design.criteria import (
     Criterion,
     gradient,
@@ -39,7 +39,6 @@ from stochpref.design.information import (
     angle_variance,
     draw_for_laws,
     forecast_angle,
-    forecast_words,
     menu_moments,
     moments_of,
     possible_purchases,
@@ -48,12 +47,17 @@ from stochpref.design.information import (
     set_aside,
 )
 from stochpref.design.limits import Bounds, MenuLimits
+from stochpref.design.menu_design import DesignEffort, MenuDesign
+from stochpref.design.stakes import price_bounds, stakes_of
 from stochpref.errors import InvalidArgument, listed
 from stochpref.laws import MenuLaw
 from stochpref.names import CRITERIA
 from stochpref.observations import Menus
 from stochpref.problems import check_handled
-from stochpref.result import Result, plain
+from stochpref.rows import joined
+
+if TYPE_CHECKING:
+    from stochpref.models.fit import Fit
 
 Array = NDArray[np.float64]
 
@@ -61,110 +65,38 @@ _REJUDGE = 4  # times as many customers judge the menus that may be chosen
 
 
 @dataclass(frozen=True, slots=True)
-class DesignEffort:
-    """How hard to look.
-
-    Attributes
-    ----------
-    n_candidates : menus to begin with.
-    n_draws : customers drawn in all, shared by the laws averaged over; with few goods more are drawn.
-    n_rounds : times the weights are found and new candidates sought.
-    n_generations, n_offspring : of the search in each round.
-    n_starts : menus the search starts from.
-    """
-
-    n_candidates: int = 160
-    n_draws: int = 192
-    n_rounds: int = 3
-    n_generations: int = 6
-    n_offspring: int = 16
-    n_starts: int = 4
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class MenuDesign(Result):
-    """A batch of menus and what it will teach; `print` it for a summary.
-
-    Attributes
-    ----------
-    menus : the batch.
-    criterion : "d", "a" or "prediction".
-    efficiency : of the batch relative to the best mixture found, by the criterion; 1 where it is as good or better.
-    efficiency_bound : the best mixture found is at least this efficient relative to any mixture of the menus judged
-        last, by the equivalence theorem.
-    information : (n, n) about h = κμ in one observation of the batch on average, averaged over the laws.
-    relative_information : its trace over the tangent space, relative to observing utilities themselves.
-    angle : forecast of the root mean square angle error (radians) after the batch and what was held, along the
-        directions that can be learnt; inf if the batch is below `n_reliable`.
-    n_reliable : fewest observations of the batch, those held not counted, for which the information forecasts the error
-        under every law; inf if a direction cannot be learnt.
-    n_tried, n_judged : menus whose information was computed, and those of them that were judged last, by many more
-        customers.
-    notes : what to know about the limits.
-    """
-
-    menus: Menus
-    criterion: str
-    efficiency: float
-    efficiency_bound: float
-    information: Array
-    relative_information: float
-    angle: float
-    n_reliable: float
-    n_tried: int
-    n_judged: int
-    notes: tuple[str, ...]
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return a row for each menu: its budget and prices, None for goods not on offer."""
-        return [
-            {"budget": float(budget)}
-            | {name: float(a) if a < np.inf else None for name, a in zip(self.menus.goods, prices, strict=True)}
-            for prices, budget in zip(self.menus.prices, self.menus.budgets, strict=True)
-        ]
-
-    def remarks(self) -> tuple[str, ...]:
-        """Return what to know about the limits."""
-        return self.notes
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields, as JSON can hold them; menus are the rows of the table."""
-        others = (name for name in self.__dataclass_fields__ if name != "menus")
-        return {"menus": self.records()} | {name: plain(getattr(self, name)) for name in others}
-
-    def __str__(self) -> str:
-        menus = self.menus
-        offered = np.isfinite(menus.prices).sum(axis=1)
-        angle = forecast_words(self.angle, self.n_reliable)
-        lines = [
-            f"{len(menus)} menus of {menus.n_goods} goods, criterion {self.criterion}",
-            f"  goods on offer            {offered.min()} to {offered.max()}",
-            f"  information               {self.relative_information:.3f} of observing the utilities themselves",
-            f"  angle error after a batch {angle}",
-            f"  efficiency                {self.efficiency:.3f} of the best mixture found, which is at least "
-            f"{self.efficiency_bound:.3f} of any mixture of {self.n_judged} menus, the best of {self.n_tried:,} tried",
-        ]
-        return "\n".join(lines + [f"  note: {note}" for note in self.notes])
-
-
-@dataclass(frozen=True, slots=True)
 class _Problem:
-    """What a search shares: limits, laws (K, n), customers (K, S, n), criterion, information held a menu (K, n, n)."""
+    """What a search shares.
+
+    bounds : limits.
+    laws, utilities : (K, N) and customers of each (K, S, N).
+    criterion : what to make small.
+    held : (K, N, N) information held, a menu's share of it.
+    menu : that tells which customers are recorded; None for all of them.
+    n_plain : menus that come first, without noise.
+    """
 
     bounds: Bounds
     laws: Array
     utilities: Array
     criterion: Criterion
     held: Array
+    n_plain: int
+    menu: Menus | None = None
 
     def information(self, menus: Menus) -> Array:
         """Return (C, K, n, n): what each menu tells, and its share of what is held already."""
         tables = [menu_moments(menus, h, u).information for h, u in zip(self.laws, self.utilities, strict=True)]
         return np.stack(tables, axis=1) + self.held
 
+    @property
+    def covariances(self) -> list[Array | None]:
+        """Of the utilities of those recorded, under each law; None for that of the law."""
+        return [None if self.menu is None else np.cov(u.T) for u in self.utilities]
+
     def with_customers(self, n_draws: int, rng: np.random.Generator) -> _Problem:
         """Return the same problem with other customers."""
-        return replace(self, utilities=draw_for_laws(self.laws, n_draws, rng))
+        return replace(self, utilities=draw_for_laws(self.laws, n_draws, rng, self.menu))
 
 
 def optimal_menus(
@@ -179,6 +111,8 @@ def optimal_menus(
     targets: Menus | None = None,
     held: ArrayLike | None = None,
     effort: DesignEffort | None = None,
+    fit: Fit | None = None,
+    costs: Any = None,
 ) -> MenuDesign:
     """Return a batch of menus from which purchases teach most about the law of utilities.
 
@@ -189,13 +123,16 @@ def optimal_menus(
     rng : draws candidates and customers.
     mean_direction : (n,) what is believed, or (k, n) to average over; None averages over all directions.
     concentration : κ, or one for each direction.
-    criterion : "d" (volume of the confidence region of κμ), "a" (squared angle error of μ) or "prediction" (variance of
-        the mean demand at `targets`).
+    criterion : "d" (volume of the confidence region of κμ), "a" (squared angle error of μ), "prediction" (variance of
+        the mean demand at `targets`) or "profit" (what the best prices lose because customers are not known well).
     limits : what prices and budgets may be.
     targets : Menus whose demand matters, for "prediction", of the same goods in any order; the paper's law (i) by
         default.
     held : (n, n) or (k, n, n) information about κμ already held, from earlier purchases.
     effort : how hard to look.
+    fit, costs : for "profit": what is believed, a fit of the goods in which customers may keep their money, in place of
+        `mean_direction`, `concentration` and `held`; and what a unit of each good costs, as in `best_prices`. Prices
+        between half the lowest and one and a half times the highest observed may be tested unless limits say otherwise.
 
     Raises
     ------
@@ -203,18 +140,63 @@ def optimal_menus(
     """
     check_rng(rng)
     names = good_names(goods)
-    bounds = (limits or MenuLimits()).resolve(names)
     check_count(n_menus, "n_menus", 1)
-    check_choice(criterion, "criterion", CRITERIA)
     effort = effort or DesignEffort()
+    if check_choice(criterion, "criterion", CRITERIA) == "profit":
+        _check_profit(names, fit, costs, mean_direction, targets, held)
+        assert fit is not None
+        return _price_test(fit, costs, n_menus, limits or MenuLimits(), effort, rng)
+    if fit is not None or costs is not None:
+        raise InvalidArgument(
+            f"fit and costs are for criterion 'profit'; received criterion {criterion!r}; leave them out"
+        )
+    bounds = (limits or MenuLimits()).resolve(names)
     laws = check_laws(len(names), mean_direction, concentration, rng)
     shape = (len(laws), len(names), len(names))
     prior = _check_held(0.0 if held is None else held, shape)
     n_draws = max(effort.n_draws // len(laws), 32)
     utilities = draw_for_laws(laws, n_draws, rng)
     goal = make_criterion(criterion, laws, _target_moments(criterion, targets, bounds, laws, utilities, rng))
-    problem = _Problem(bounds, laws, utilities, goal, prior / n_menus)
-    pool = candidate_menus(bounds, utilities, effort.n_candidates, rng)
+    problem = _Problem(bounds, laws, utilities, goal, prior / n_menus, plain_candidates(len(laws)))
+    return _found(problem, candidate_menus(bounds, utilities, effort.n_candidates, rng), n_menus, effort, rng)
+
+
+def _check_profit(names: tuple[str, ...], fit: Fit | None, costs: Any, direction: Any, targets: Any, held: Any) -> None:
+    """Refuse what criterion "profit" lacks, or has no use for."""
+    if fit is None or costs is None:
+        missing = "fit" if fit is None else "costs"
+        raise InvalidArgument(
+            f"criterion 'profit' needs a fit with an open budget and the costs of its goods; {missing} is missing; "
+            "pass fit=…, costs=… (--fit, --costs)"
+        )
+    if any(stated is not None for stated in (direction, targets, held)):
+        raise InvalidArgument("mean_direction, targets and held say what the fit says; leave them out")
+    if names != fit.goods_:
+        raise InvalidArgument(f"goods must be those of the fit, {listed(fit.goods_)}; received {listed(names)}")
+
+
+def _price_test(
+    fit: Fit, costs: Any, n_menus: int, limits: MenuLimits, effort: DesignEffort, rng: np.random.Generator
+) -> MenuDesign:
+    """Return the batch after which prices can be set best."""
+    bounds = price_bounds(fit, limits)
+    stakes = stakes_of(fit, costs, bounds, rng)
+    laws, menu = stakes.h[None], bounds.fit(stakes.prices[None], np.array([np.inf]))
+    utilities = draw_for_laws(laws, effort.n_draws, rng, menu)
+    goal = Criterion("profit", stakes.loss[None])
+    pool = candidate_prices(bounds, stakes.worth, stakes.prices, effort.n_candidates, rng)
+    n_plain = len(plain_prices(bounds, stakes.worth, stakes.prices))
+    problem = _Problem(bounds, laws, utilities, goal, stakes.held[None] / n_menus, n_plain, menu)
+    found = _found(problem, pool, n_menus, effort, rng)
+    before = stakes.regret(np.zeros_like(stakes.held))
+    value = before - stakes.regret(n_menus * found.information)
+    return replace(found, regret=before, value=value, notes=(*found.notes, *stakes.notes))
+
+
+def _found(problem: _Problem, pool: Menus, n_menus: int, effort: DesignEffort, rng: np.random.Generator) -> MenuDesign:
+    """Return the best batch found, from candidates on."""
+    goal, laws = problem.criterion, problem.laws
+    n_draws = max(effort.n_draws // len(laws), 32)
     information = problem.information(pool)
     aside, n_aside = set_aside(laws, information)
     problem = replace(problem, held=problem.held + aside)
@@ -224,7 +206,7 @@ def optimal_menus(
     told = judge.information(shortlist)
     slope = gradient(goal, mixed(optimal_weights(goal, told), told))
     found, _ = _climb(problem, pool, information, slope, effort, rng)
-    shortlist, told = _join(shortlist, found), np.concatenate([told, judge.information(found)])
+    shortlist, told = joined(shortlist, found), np.concatenate([told, judge.information(found)])
     bound = 1 / float(sensitivity(slope, told).max())
     weights = optimal_weights(goal, told)
     rows = round_to_batch(goal, told, weights, n_menus)
@@ -232,9 +214,8 @@ def optimal_menus(
     found_design = _report(problem.with_customers(2 * n_draws, rng), shortlist, rows, weights, bound, n_tried)
     if n_aside == 0:
         return found_design
-    note = (
-        f"{n_aside} of {len(names)} directions cannot be learnt from any menu tried, and are left aside (check_menus)"
-    )
+    size = laws.shape[1]
+    note = f"{n_aside} of {size} directions cannot be learnt from any menu tried, and are left aside (check_menus)"
     return replace(found_design, notes=(*found_design.notes, note))
 
 
@@ -271,15 +252,6 @@ def _in_order(targets: Menus, goods: tuple[str, ...]) -> Menus:
     return targets.over(goods)
 
 
-def _join(menus: Menus, more: Menus) -> Menus:
-    return Menus(
-        np.concatenate([menus.prices, more.prices]),
-        np.concatenate([menus.budgets, more.budgets]),
-        goods=menus.goods,
-        caps=np.concatenate([menus.caps, more.caps]),
-    )
-
-
 def _search(
     problem: _Problem, pool: Menus, information: Array, effort: DesignEffort, rng: np.random.Generator
 ) -> tuple[Menus, Array, NDArray[np.intp]]:
@@ -288,10 +260,10 @@ def _search(
     for _ in range(effort.n_rounds):
         slope = gradient(problem.criterion, mixed(weights, information))
         found, told = _climb(problem, pool, information, slope, effort, rng)
-        pool, information = _join(pool, found), np.concatenate([information, told])
+        pool, information = joined(pool, found), np.concatenate([information, told])
         weights = optimal_weights(problem.criterion, information)
     rates = sensitivity(gradient(problem.criterion, mixed(weights, information)), information)
-    plain = np.arange(min(plain_candidates(len(problem.laws)), len(pool)))
+    plain = np.arange(min(problem.n_plain, len(pool)))
     chosen = np.concatenate([plain, np.argsort(-weights, kind="stable")[:24], np.argsort(-rates, kind="stable")[:12]])
     return pool, information, np.unique(chosen)
 
@@ -308,7 +280,7 @@ def _climb(
         # Offspring are shared out evenly, so that one early success does not crowd out the other starts.
         young = vary(parents, np.arange(effort.n_offspring) % len(parents), scale, problem.bounds, rng)
         young_told = problem.information(young)
-        everyone = _join(parents, young)
+        everyone = joined(parents, young)
         all_told = np.concatenate([told, young_told])
         all_rates = np.concatenate([parent_rates, sensitivity(slope, young_told)])
         keep = np.argsort(-all_rates, kind="stable")[: effort.n_starts]
@@ -334,7 +306,7 @@ def _report(
     menus = pool[rows]
     variances = [angle_variance(m, h) for m, h in zip(batch, judge.laws, strict=True)]
     bare = batch - judge.held
-    shares = [relative_information(m, h) for m, h in zip(bare, judge.laws, strict=True)]
+    shares = [relative_information(m, h, c) for m, h, c in zip(bare, judge.laws, judge.covariances, strict=True)]
     return MenuDesign(
         menus=menus,
         criterion=judge.criterion.name,

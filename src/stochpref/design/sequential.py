@@ -19,7 +19,8 @@ from scipy.optimize import minimize
 from stochpref.checks import check_rng
 from stochpref.design.beliefs import good_names
 from stochpref.design.limits import MenuLimits
-from stochpref.design.optimal import DesignEffort, MenuDesign, optimal_menus
+from stochpref.design.menu_design import DesignEffort, MenuDesign
+from stochpref.design.optimal import optimal_menus
 from stochpref.errors import InvalidArgument
 from stochpref.likelihood import MaximumLikelihood, fit_maximum_likelihood
 from stochpref.mass.masses import observed_information, sum_log_mass

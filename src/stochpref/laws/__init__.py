@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stochpref.laws.menus import MenuLaw as MenuLaw
 from stochpref.laws.menus import simulate as simulate
+from stochpref.laws.orders import simulate_orders as simulate_orders
 from stochpref.laws.protocol import ExactLaw as ExactLaw
 from stochpref.laws.protocol import UtilityLaw as UtilityLaw
 from stochpref.laws.protocol import uniform_directions as uniform_directions

@@ -139,6 +139,11 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
         return None
 
     @property
+    def natural_draws(self) -> Array | None:
+        """Posterior draws (S, N) of h = κμ, where customers are of one von Mises–Fisher law."""
+        return None
+
+    @property
     def coordinates_(self) -> tuple[str, ...]:
         """What utilities are about: the goods, and money, the last, where budgets are open."""
         return self.problem_.coordinates(self.goods_)

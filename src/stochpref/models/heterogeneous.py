@@ -381,6 +381,12 @@ class HeterogeneousUtility(Fit):
         return feature_effects(market, faced, planned, level)
 
     @property
+    def natural_draws(self) -> Array:
+        """Posterior draws (S, N) of h = κμ."""
+        directions, concentrations = self._flat_draws(MAX_LIKELIHOOD_DRAWS)
+        return np.asarray(directions * concentrations[:, None])
+
+    @property
     def figures(self) -> dict[str, float]:
         """The concentration and its interval, and how far to trust the draws."""
         (kappa,) = self._rows["concentration"]

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stochpref import __version__
 from stochpref.errors import InvalidArgument, counted
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def write_report(model: Fit | Mapping[str, Fit | str], path: str | Path, *, title: str | None = None) -> Path:
+def write_report(
+    model: Fit | Mapping[str, Fit | str], path: str | Path, *, title: str | None = None, costs: Any = None
+) -> Path:
     """Write a fit as one HTML page that opens from disk, with no network; return its path.
 
     The page has the verdict, what sells, a what-if that answers as sliders move, demand and elasticities; then why to
@@ -39,12 +41,14 @@ def write_report(model: Fit | Mapping[str, Fit | str], path: str | Path, *, titl
         a time. A text in place of a fit says why there is none.
     path : the file to write; its folder is made if needed.
     title : of the page; None for one that says how many purchases and goods there are.
+    costs : of a unit of each good, as in `best_prices`, for a list of the best prices; None for none.
 
     Raises
     ------
-    InvalidArgument : the model is none of ours, or not fitted.
+    InvalidArgument : the model is none of ours, or not fitted; or costs are stated where no best prices follow.
     """
-    page = _render_several(model, title) if isinstance(model, Mapping) else render(_checked(model), title)
+    several = model if isinstance(model, Mapping) else None
+    page = render(_checked(model), title, costs) if several is None else _render_several(several, title, costs)
     target = Path(path)
     with made(target.parent), replacing(target) as stream:
         stream.write(page.encode())
@@ -60,7 +64,7 @@ def _checked(model: object) -> Fit:
     return model
 
 
-def _render_several(models: Mapping[str, Fit | str], title: str | None) -> str:
+def _render_several(models: Mapping[str, Fit | str], title: str | None, costs: Any) -> str:
     """Return a page that shows one of several pages, each whole in it."""
     fitted = {str(name): _checked(model) for name, model in models.items() if not isinstance(model, str)}
     if not fitted:
@@ -68,7 +72,7 @@ def _render_several(models: Mapping[str, Fit | str], title: str | None) -> str:
             f"model must hold a fit at least; received {len(models)} names without one; fit them first"
         )
     scripts = [_text("chooser.js"), _text("page.js")]  # a page within a page keeps to the policy of both
-    pages = [render(model, None if title is None else f"{title}: {name}") for name, model in fitted.items()]
+    pages = [render(model, None if title is None else f"{title}: {name}", costs) for name, model in fitted.items()]
     return (
         _environment()
         .get_template("chooser.html")
@@ -83,12 +87,14 @@ def _render_several(models: Mapping[str, Fit | str], title: str | None) -> str:
     )
 
 
-def render(model: Fit, title: str | None = None) -> str:
-    """Return the page."""
+def render(model: Fit, title: str | None = None, costs: Any = None) -> str:
+    """Return the page, with a list of the best prices where costs are stated."""
+    prices = None if costs is None else model.best_prices(costs=costs)
     reading = reading_of(model)
     names, count = [shorten(name) for name in model.observations_.shown_goods], len(reading.observations)
     payload = as_payload(reading.market, reading.menu) | {"goods": names}
-    given, environment, script = Material(model, model.account(), reading, payload), _environment(), _text("page.js")
+    given = Material(model, model.account(), reading, payload, prices)
+    environment, script = _environment(), _text("page.js")
     shared = {"account": given.account, "customers_differ": model.customers_differ}
     sections = []
     for section in SECTIONS:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochpref import plots
+from stochpref.decisions.best_prices import BestPrices
 from stochpref.demand import Elasticities
 from stochpref.models.account import Sketch
 from stochpref.regions import Regions, usable_rows
@@ -179,6 +180,15 @@ def of_curve(reading: Reading, curve: Curve) -> Picture:
     return picture(
         draw, f"Demand and revenue of {plots.label(name)} against its price",
         f"revenue peaks {where}" if curve.revenue[0].max() > 0 else "nobody buys it", size=(4.6, 2.1), panels=2,
+    )  # fmt: skip
+
+
+def of_prices(found: BestPrices) -> Picture:
+    """Return profit against the price of each good."""
+    return picture(
+        found.plot, "Profit from a visitor against the price of each good",
+        "Profit from a visitor as one price moves, the others at their best. Filled dots: best prices; open: today's.",
+        size=(6.0, 3.6),
     )  # fmt: skip
 
 

@@ -14,13 +14,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from stochpref.audit import KIND_MEANING
+from stochpref.decisions.best_prices import BestPrices
 from stochpref.models.account import Account, as_sentence, shorten
 from stochpref.models.fit import Fit
 from stochpref.report import pictures
 from stochpref.report.findings import Reading
 from stochpref.report.provenance import code_of, origin_of, settings_of
 from stochpref.report.verdict import headline_of, points_of, tiles_of
-from stochpref.report.words import facts_of, good_rows, notes_of, seen, start_rows, unit_rows
+from stochpref.report.words import facts_of, good_rows, notes_of, price_points, price_rows, seen, start_rows, unit_rows
 
 Content = dict[str, Any]
 
@@ -31,12 +32,14 @@ class Material(NamedTuple):
     model, account : the fit, and what it says of itself.
     reading : the numbers of the page.
     payload : what the script of the page is given.
+    prices : the best ones, where costs were stated.
     """
 
     model: Fit
     account: Account
     reading: Reading
     payload: dict[str, Any]
+    prices: BestPrices | None = None
 
     @property
     def names(self) -> list[str]:
@@ -95,6 +98,18 @@ def _demand(given: Material) -> Content:
     }
 
 
+def _prices(given: Material) -> Content | None:
+    found = given.prices
+    if found is None:
+        return None
+    return {
+        "headline": found.status_words,
+        "points": price_points(found, given.model.cautions()),
+        "rows": price_rows(found),
+        "curves": pictures.of_prices(found),
+    }
+
+
 def _check(given: Material) -> Content:
     return {"check": given.reading.check, "figures": pictures.of_check(given.reading)}
 
@@ -127,6 +142,7 @@ SECTIONS: Final = (
     Section("wants", "What sells", _wants),
     Section("whatif", "What if", _whatif),
     Section("demand", "Prices and demand", _demand),
+    Section("prices", "Price list", _prices),
     Section("check", "Check", _check),
     Section("trust", "Trust", _trust),
     Section("data", "Data", _data),

@@ -8,16 +8,19 @@ Names are shortened here and escaped by the templates.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stochpref.audit import Audit
+from stochpref.decisions.best_prices import BestPrices
 from stochpref.models.account import as_sentence, shorten, shown_number
 from stochpref.models.fit import Fit
 from stochpref.observations import Observations
 from stochpref.report.findings import Reading
+from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
@@ -97,6 +100,29 @@ def start_rows(reading: Reading) -> list[dict[str, Any]]:
         {"place": int(i), "name": shorten(names[i]), "mean": float(start.mean[i])}
         for i in np.argsort(-start.mean, kind="stable")
     ]
+
+
+def price_points(found: BestPrices, told: Sequence[str]) -> list[Verdict]:
+    """Return what the best prices earn, and what to know that was not told of the fit."""
+    status = "good" if found.is_recommended else "bad" if found.status == "misjudged" else "note"
+    first, *others = map(as_sentence, found.gains()[:-1])  # the verdicts on the fit are at the top of the page
+    return [
+        Verdict(status, first),
+        *(Verdict("note", text) for text in others),
+        *(Verdict("bad", as_sentence(text)) for text in found.cautions if text not in told),
+    ]
+
+
+def price_rows(found: BestPrices) -> list[tuple[str, ...]]:
+    """Return the price list: name, cost, today's price, the best, its interval, and what was seen."""
+    return [
+        (
+            shorten(found.titles.get(row["good"], row["good"])), figure(row["cost"]), figure(row["today"]),
+            figure(row["price"]), found.interval_of(row),
+            f"{figure(row['observed_lowest'])} to {figure(row['observed_highest'])}",
+        )
+        for row in found.records()
+    ]  # fmt: skip
 
 
 def safe_json(content: Any) -> str:
