@@ -156,13 +156,13 @@ def test_decisions_of_every_model(model: Fit) -> None:
     assert offered.earned >= 0.98 * offered.earned_all
     funded = model.fund([1.0, 1.2, 0.9, 1.4], 2.0)
     assert 0 < float(funded.costs @ funded.is_funded) <= 2.0
-    with pytest.raises(sp.InvalidArgument, match="profit never falls when all prices rise"):
+    with pytest.raises(sp.InvalidArgument, match="best prices need a fit in which customers may keep their money"):
         model.best_prices(costs=0.2)
 
 
 def test_prices_of_every_model_of_open_budgets(model: Fit) -> None:
-    if not model.customers_differ:
-        return  # all would pay the same: refused, as tests of best prices see
+    if not model.customers_differ or "open" not in model.problems:
+        return  # refused, as tests of best prices see
     rng = np.random.default_rng(0)
     menus = sp.Menus(rng.uniform(1.0, 3.0, (120, 3)), goods=GOODS[:3], problem=Open(2.0))
     data = sp.simulate(

@@ -34,7 +34,8 @@ Offers = NDArray[np.bool_]
 
 MOST_ENUMERATED: Final = 15  # goods up to which all assortments are tried,
 _MOST_SOLVED: Final = 8  # and up to which where every assortment is a problem of its own
-_CHOOSING, _SOLVING, _JUDGING = 4096, 256, 20_000  # customers, over all posterior draws
+_CHOOSING, _MOST_CHOOSING = 4096, 65_536  # customers, over all posterior draws, of 12 goods and of 8
+_SOLVING, _JUDGING = 256, 65_536
 _LEVEL: Final = 0.9
 
 _Move = tuple[int | None, int | None]  # a good that goes, and one that comes
@@ -144,7 +145,8 @@ def best_assortment(fit: Fit, menus: Any, *, size: int | None, costs: Any, price
         raise InvalidArgument("costs must leave a good to earn from; received costs above all prices; correct them")
     market = asked_market(fit)
     one, other = split_crowds(market)
-    choosing = walkers_of(market, faced, one, _CHOOSING)
+    # Fewer goods have fewer assortments, for which more customers can be asked.
+    choosing = walkers_of(market, faced, one, min(_CHOOSING << max(12 - n, 0), _MOST_CHOOSING))
     if isinstance(choosing, Solvers):
         choosing = walkers_of(market, faced, one, _SOLVING)
     chosen, n_tried, is_exact = find_assortment(choosing, margins, most)
