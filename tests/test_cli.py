@@ -453,14 +453,24 @@ def test_all_commands_are_listed_in_the_order_of_use():
 
 
 def test_a_process_of_its_own_for_every_command(tmp_path):
-    """The demonstration runs simulate, check, split, fit, compare, predict and report; the rest follow."""
-    shown = run_process("demo", "--out", tmp_path / "demo", "--observations", 60)
+    """The demonstration runs simulate, check, split, fit, compare, predict, report and price; the rest follow.
+
+    In JSON it says what it wrote, and what its commands print goes to stderr.
+    """
+    shown = run_process("demo", "--out", tmp_path / "demo", "--observations", 60, "--json")
     assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert all(Path(path).exists() for name, path in told.items() if name not in ("version", "seed"))
     report = tmp_path / "demo" / "report.html"
-    assert shown.stdout.strip().endswith(f"Open {report} in a browser.")
+    assert told["report"] == str(report)
+    assert f"Open {report} in a browser." in shown.stderr
     assert report.stat().st_size > 100_000
-    assert "\n  menu today\n" in shown.stdout
-    assert "\n  menu cheaper coffee\n" in shown.stdout
+    assert "\n  menu today\n" in shown.stderr
+    assert "\n  menu cheaper coffee\n" in shown.stderr
+    assert "\nBest prices (" in shown.stderr
+    prices = [line.split(",")[1] for line in Path(told["price_list"]).read_text().splitlines()[1:]]
+    assert len(prices) == 4
+    assert all(price.endswith("9") for price in prices)
     assert "Traceback" not in shown.stderr
     assert "coffee" in run_process("summary", tmp_path / "demo" / "fit").stdout
     menus = ("design", "menus", "--goods", 2, "--budget", 1, "--batch", 4, "--out", tmp_path / "menus.csv")
@@ -468,14 +478,6 @@ def test_a_process_of_its_own_for_every_command(tmp_path):
     assert run_process("design", "check", tmp_path / "menus.csv").returncode == 0
     table = ("--setting", "corruption", "--laws", "i", "--goods", 3, "--observations", 50, "--trials", 2, "--jobs", 1)
     assert run_process("reproduce", "table1", *table, "--method", "ours", "--out", tmp_path / "table").returncode == 0
-
-
-def test_the_demonstration_says_in_json_what_it_wrote(tmp_path):
-    shown = run_process("demo", "--out", tmp_path / "demo", "--observations", 60, "--json")
-    assert shown.returncode == 0, shown.stderr
-    told = json.loads(shown.stdout)
-    assert told["report"] == str(tmp_path / "demo" / "report.html")
-    assert all(Path(path).exists() for name, path in told.items() if name not in ("version", "seed"))
 
 
 def test_help_imports_nothing_heavy():

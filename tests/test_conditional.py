@@ -246,3 +246,17 @@ def test_an_event_holds_those_who_take_part_and_buy_something() -> None:
     buys = problem.choose(u, menus).any(axis=1) & problem.takes_part(u, menus)
     assert 0 < buys.sum() < T
     np.testing.assert_array_equal(problem.event(menus, nonempty=True).holds(u), buys)
+
+
+def test_laws_under_which_nobody_could_be_recorded_are_impossible() -> None:
+    # Money is worth so much that what is left of those who buy something is rounding: not a probability of one.
+    menus = sp.Menus(np.full((3, 2), 2.0), goods=["tea", "rum"], problem=Open(1.0))
+    bundles = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
+    data = sp.Observations(menus.prices, None, bundles, goods=menus.goods, problem=Open(1.0), nonempty=True)
+    h = np.array([1.0, 1.0, 200.0])
+    assert np.all(log_recorded(recorded(data), h).log_mass == -np.inf)
+    assert sum_recorded(recorded(data), h).value == -np.inf
+    near = np.array([1.0, 1.0, 5.0])
+    total = sum_recorded(recorded(data), near).value
+    assert total == pytest.approx(float(log_recorded(recorded(data), near).log_mass.sum()))
+    assert np.isfinite(total)

@@ -30,13 +30,12 @@ cheaper coffee,water,1.5,3
 cheaper coffee,cake,1.5,3
 cheaper coffee,sandwich,1.5,3
 """
+_DRINKS, _FEWEST_VISITS = "coffee,tea,juice,water", 500
 _COSTS = """good,cost
 coffee,0.4
 tea,0.3
 juice,0.8
 water,0.2
-cake,0.9
-sandwich,1.1
 """
 
 
@@ -99,9 +98,11 @@ def _set_prices(paths: dict[str, Path], observations: int, seeded: list[str]) ->
     """Run the way from an export of orders to a price list."""
     orders, fitted, costs = paths["orders"], paths["open_fit"], paths["costs"]
     _step("Prices to charge: an export of orders knows no budgets; customers kept the money they did not spend.")
-    alike: list[str | int | Path] = ["--goods", _GOODS, "--observations", observations, "--concentration", 15]
-    _run(["simulate", "--orders", *alike, *seeded, "--out", orders])
-    _run(["fit", orders, "--problem", "open", "--model", "heterogeneous", "--out", fitted, *seeded])
+    visits = max(observations, _FEWEST_VISITS)
+    drinks: list[str | int | Path] = ["--goods", _DRINKS, "--observations", visits, "--concentration", 12]
+    _run(["simulate", "--orders", *drinks, *seeded, "--out", orders])
+    enough = ["--draws", "200", "--effective", "200"]
+    _run(["fit", orders, "--problem", "open", "--model", "heterogeneous", *enough, "--out", fitted, *seeded])
     _step("What should each good cost, given what it costs you, if prices end in 9?")
     costs.write_text(_COSTS)
     _run(["price", fitted, "--costs", costs, "--ladder", ".x9", "--out", paths["price_list"]])

@@ -178,7 +178,8 @@ def _all_rungs(ladder: Any, highest: float) -> Array:
         endings = [int(f"{k:0{places}d}") for k in range(10**places) if _matches(f"{k:0{places}d}", ladder[1:])]
         _check_rungs((highest + 1) * len(endings), ladder)
         units = np.arange(0, int(highest) + 2)
-        return np.asarray(np.sort((units[:, None] + np.array(endings) / 10**places).ravel()))
+        rungs = units[:, None] + np.array(endings) / 10**places
+        return np.asarray(np.sort(rungs.ravel()).round(places))
     if isinstance(ladder, int | float | np.number) and not isinstance(ladder, bool) and 0 < float(ladder) < np.inf:
         _check_rungs(highest / float(ladder), ladder)
         return np.asarray(np.arange(1, int(highest / float(ladder) + 1.5)) * float(ladder)).round(10)

@@ -22,7 +22,7 @@ from stochpref.problems import Open
 
 _SCALE: Final = 2.0  # money that is one unit beside a good
 _LOWEST, _HIGHEST = 1.0, 3.0
-_WEEKS: Final = 26
+_WEEKS: Final = 12
 _FIRST_DAY: Final = "2026-01-05"  # a Monday
 
 
@@ -41,7 +41,7 @@ class Orders(NamedTuple):
 
 
 def simulate_orders(goods: Sequence[str], n_visits: int, *, concentration: float, rng: np.random.Generator) -> Orders:
-    """Return the orders of visitors to a shop around a random taste, over half a year.
+    """Return the orders of visitors to a shop around a random taste, over twelve weeks.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ conditioned on divides: its logarithm is subtracted, and so are its derivatives.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,8 @@ from stochpref.chances import Chance, Part, Recorded
 from stochpref.mass.masses import Masses, Sums, exact_log_mass, sum_by_law
 
 Array = NDArray[np.float64]
+
+_ROUNDING: Final = 1e-10
 Indices = NDArray[np.intp]
 
 
@@ -55,7 +57,13 @@ def log_recorded(recorded: Recorded, h: ArrayLike, *, gradient: bool = False, to
         return bought
     event = log_chance(recorded.event, h, gradient=gradient, tolerance=tolerance)
     slopes = None if bought.gradient is None or event.gradient is None else bought.gradient - event.gradient
-    return Masses(np.minimum(bought.log_mass - event.log_mass, 0.0), bought.error + event.error, slopes)
+    return Masses(log_ratio(bought.log_mass, event.log_mass), bought.error + event.error, slopes)
+
+
+def log_ratio(log_chance: Array, log_event: Array) -> Array:
+    """Return log-probabilities given an event; -inf where the event has no chance that can be told from rounding."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(log_event), np.minimum(log_chance - log_event, 0.0), -np.inf)
 
 
 def sum_recorded(recorded: Recorded, h: Array, *, derivatives: int = 1, tolerance: float = 1e-10) -> Sums:
@@ -64,6 +72,8 @@ def sum_recorded(recorded: Recorded, h: Array, *, derivatives: int = 1, toleranc
     if recorded.event is None:
         return bought
     event = _sum_chance(recorded.event, h, derivatives, tolerance)
+    if not np.isfinite(event.value):  # under such a law hardly anybody could be recorded
+        return Sums(-np.inf, bought.gradient, bought.information)
     return Sums(bought.value - event.value, bought.gradient - event.gradient, bought.information - event.information)
 
 
@@ -104,7 +114,8 @@ def mixed(chance: Chance, found: list[Masses]) -> Mixed:
     top = np.maximum(logs.max(axis=0), 0.0 if chance.constant > 0 else -np.inf)
     base = np.where(np.isfinite(top), top, 0.0)
     sizes = np.exp(logs - base)
-    total = np.maximum(chance.constant * np.exp(-base) + np.sum(signs * sizes, axis=0), 0.0)
+    total = chance.constant * np.exp(-base) + np.sum(signs * sizes, axis=0)
+    total[total <= _ROUNDING] = 0.0  # of the largest, which is 1: what is left of a difference is noise
     with np.errstate(divide="ignore", invalid="ignore"):
         log_mass = np.minimum(base + np.log(total), 0.0)
         error = np.sum(sizes * [masses.error for masses in found], axis=0) / total

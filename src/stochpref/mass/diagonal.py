@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stochpref.chances import Chance, Part, Recorded
 from stochpref.kinds import ABOVE, ABSENT, BELOW, DEGENERATE, TIGHT
-from stochpref.mass.conditional import mixed
+from stochpref.mass.conditional import log_ratio, mixed
 from stochpref.mass.masses import Masses
 from stochpref.mass.region import (
     MAX_EXTENSIONS,
@@ -168,7 +168,7 @@ def normal_log_recorded(
         return bought
     event = normal_log_chance(recorded.event, laws, which, gradient=gradient, tolerance=tolerance)
     slopes = None if bought.gradient is None or event.gradient is None else bought.gradient - event.gradient
-    return Masses(np.minimum(bought.log_mass - event.log_mass, 0.0), bought.error + event.error, slopes)
+    return Masses(log_ratio(bought.log_mass, event.log_mass), bought.error + event.error, slopes)
 
 
 def _masses_of(part: Part, laws: NormalLaws, which: Indices | None, gradient: bool, tolerance: float) -> Masses:

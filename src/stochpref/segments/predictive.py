@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stochpref.chances import Chance, Recorded
 from stochpref.kinds import DEGENERATE
+from stochpref.mass.conditional import log_ratio
 from stochpref.mass.mixture import chances_by_law, responsibilities, unit_masses
 from stochpref.segments.objective import Mixture
 
@@ -26,7 +27,7 @@ def log_of_mixture(recorded: Recorded, mixture: Mixture) -> Array:
     bought = _log_chance(recorded.chance, mixture)
     if recorded.event is None:
         return bought
-    return np.minimum(bought - _log_chance(recorded.event, mixture), 0.0)
+    return log_ratio(bought, _log_chance(recorded.event, mixture))
 
 
 def _log_chance(chance: Chance, mixture: Mixture) -> Array:
