@@ -6,9 +6,9 @@ With a normal law the goods in part act as one pivot good, of slope |s_K| and me
 quantities is J times ∫ λ^(k−1) φ(|s_K| λ − mean) Π Φ dλ, times what the mean has across s_K. A law of directions is an
 average of normal ones along a contour in the scale of the mean (`mass.contour`), whatever stands under the integral.
 
-Here for completeness. On recreation trips such a law loses .7 of a log-unit a person against lognormal worths: its
-tails are light, what is not bought is explained by utilities below zero, and it spreads all goods equally, each in its
-own unit. What is not compiled costs milliseconds a row.
+Here for completeness. Real purchases prefer lognormal worths: the tails of such a law are light, what is not bought is
+explained by utilities below zero, and all goods are spread equally, each in its own unit. What is not compiled costs
+milliseconds a row.
 """
 
 from __future__ import annotations
