@@ -127,6 +127,16 @@ def _scores() -> Run:
     return lambda: model.log_likelihood(observations)
 
 
+@timed("report.page")
+def _report() -> Run:
+    """Write a page of a saved fit, as `stochpref report` writes it: 25 goods, 10,000 purchases, 200 draws."""
+    folder = tempfile.TemporaryDirectory(prefix="stochpref-ratios-")
+    fit, page = Path(folder.name) / "fit", Path(folder.name) / "report.html"
+    model = sp.HeterogeneousUtility(sampler="gibbs", n_draws=50, n_effective=0, random_state=0)
+    model.fit(market("i", 25, 10_000, kappa=10.0)).save(fit)
+    return lambda: (sp.write_report(sp.load_fit(fit), page), folder)
+
+
 @timed(
     "consensus", **{f"{law}_{size}": (law, size) for law in LAWS for size in (1000, 5000)},
 )  # fmt: skip

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import stochpref as sp
-from stochpref.mass.masses import exact_log_mass, sum_log_mass
+from stochpref.clusters import clustered_covariance, is_worth_leaving_out
+from stochpref.mass.masses import exact_log_mass, observed_information, sum_log_mass
 from stochpref.maximising import concentration_of
 
 
@@ -143,14 +144,32 @@ def test_errors_are_clustered_by_customers_who_come_again() -> None:
     np.testing.assert_array_equal(shared.h, alone.h)
     slopes = exact_log_mass(sp.Regions.of(data), alone.h, gradient=True).gradient
     assert slopes is not None
-    sums = np.array([slopes[whose == c].sum(axis=0) for c in range(30)])
-    expected = alone.covariance @ (30 / 29 * sums.T @ sums) @ alone.covariance
-    np.testing.assert_allclose(shared.covariance, expected, rtol=1e-9)
+    total = np.linalg.inv(alone.covariance)
+    own = [observed_information(sp.Regions.of(data)[whose == c], alone.h) for c in range(30)]
+    moved = np.array([np.linalg.solve(total - own[c], slopes[whose == c].sum(axis=0)) for c in range(30)])
+    np.testing.assert_allclose(shared.covariance, 29 * np.cov(moved.T, bias=True), rtol=1e-6)
+    again = np.array([sp.fit_maximum_likelihood(data[whose != c]).h for c in range(30)])  # the jackknife to the end
+    errors = np.sqrt(np.diag(29 * np.cov(again.T, bias=True)))
+    plain = np.sqrt(np.diag(clustered_covariance(alone.covariance, slopes, whose)))
+    assert np.all(plain < np.sqrt(np.diag(shared.covariance)))
+    assert np.all(np.sqrt(np.diag(shared.covariance)) < errors)  # of so few customers
     assert shared.concentration_standard_error > 1.2 * alone.concentration_standard_error
     assert "errors are clustered by 30 customers, who bought more than once" in str(shared)
     order = np.random.default_rng(0).permutation(150)
     turned = sp.fit_maximum_likelihood(labelled(data, whose)[order])
     np.testing.assert_allclose(turned.covariance, shared.covariance, rtol=1e-6)
+
+
+def test_many_customers_are_taken_at_their_slopes() -> None:
+    inverse, clusters = np.diag([1.0, 2.0]), np.repeat(np.arange(3), 2)
+    slopes = np.arange(12.0).reshape(6, 2) - 5.5
+    sums = slopes.reshape(3, 2, 2).sum(axis=1)
+    np.testing.assert_allclose(clustered_covariance(inverse, slopes, clusters), inverse @ sums.T @ sums @ inverse * 1.5)
+    assert np.isnan(clustered_covariance(inverse, slopes, np.zeros(6, np.intp))).all()
+    alone = np.array([np.linalg.inv(inverse), np.zeros((2, 2)), np.zeros((2, 2))])
+    assert np.isnan(clustered_covariance(inverse, slopes, clusters, alone)).all()  # all is known from one customer
+    assert is_worth_leaving_out(100, 4)
+    assert not is_worth_leaving_out(1000, 4)
 
 
 def test_errors_are_clustered_where_degenerate_rows_are_dropped() -> None:

@@ -209,3 +209,23 @@ def test_rows_are_checked_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert len(counted) == 2
     for array in (read.prices, read.budgets, read.bundles, read.caps, obs[1:].prices):
         assert not array.flags.writeable
+
+
+FACED, TAKEN = [[1.0, 2.0], [1.5, 2.5]], [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("observations", "answers"),
+    [
+        (sp.Observations(FACED, [5.0, 5.0], TAKEN, customers=["a", "a"]), "partly yes yes no partly"),
+        (sp.Observations([FACED[0]] * 2, [5.0, 5.0], [[1, 0], [0, 0]], customers=["a", "b"]), "partly no yes yes no"),
+        (sp.Observations([[1.0, 2.0], [1.0, 2.5]], [1.0, 2.5], TAKEN), "yes partly no no no"),
+        (sp.Observations(FACED, None, TAKEN, problem="open", nonempty=True), "yes yes yes no no"),
+        (sp.choices(FACED, [0, 1]), "yes yes no no no"),
+        (sp.Observations([[1.0, np.inf], [np.inf, 2.5]], [1.0, 2.5], TAKEN), "no no no no no"),
+    ],
+)
+def test_what_data_can_tell_is_answered_question_by_question(observations: sp.Observations, answers: str) -> None:
+    found = observations.audit().answers
+    assert " ".join(one.answer for one in found) == answers
+    assert all(one.why for one in found if one.answer != "yes")

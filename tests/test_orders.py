@@ -92,6 +92,20 @@ def test_lines_without_quantities_count_as_one() -> None:
     assert "every line counts as one" in found.notes[0]
 
 
+def test_orders_and_prices_are_marks_enough_where_nothing_else_reads_a_table() -> None:
+    lines = {"order_id": [1, 1, 2], "sku": ["a", "b", "a"], "qty": [1, 1, 1], "unit_price": [1.0, 2.0, 1.5]}
+    assert scan(pd.DataFrame(lines)).layout == "orders"
+    for frame in (
+        pd.DataFrame(lines).rename(columns={"order_id": "obs_id"}),
+        pd.DataFrame(lines).drop(columns="unit_price"),
+    ):
+        with pytest.raises(sp.UnreadableData, match="is neither long"):
+            scan(frame)
+    long = pd.DataFrame(lines).rename(columns={"sku": "good", "order_id": "observation"})
+    with pytest.raises(sp.UnreadableData, match="no column"):
+        scan(long)
+
+
 @pytest.mark.parametrize(
     ("cells", "message"),
     [

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,12 @@ PICKS = b"""price_a,price_b,pick,town
 2,1,b,"y,z"
 2,,a,x
 """
+PIVOT = b"""budget,price,,quantity,
+,milk,rum,milk,rum
+3,1,2,1,0.5
+4,$2,,0.5,
+"""
+WINDOWS = "order_id;sku;qty;unit_price\n7;caf\u00e9;1;\u20ac 2,5\n8;th\u00e9;2;\u20ac 1,5\n".encode("cp1252")
 FUZZED = settings(deadline=None, derandomize=True, max_examples=250)
 
 
@@ -130,6 +137,11 @@ def test_any_bytes(folder: Path, suffix: str) -> None:
         ),
         (CHOICES, ".csv", {"choice": "pick", "columns": {"observation": "person,task", "good": "card"}}),
         (PICKS, ".csv", {"choice": "pick", "by": "town"}),
+        (PIVOT, ".csv", {}),
+        (WINDOWS, ".csv", {"caps": 1e4}),
+        (LONG, ".csv.gz", {"caps": 2}),
+        (PABULIB, ".pb.gz", {"problem": "divisible"}),
+        (LONG, "-", {"units": {"milk": 2}}),
     ],
     ids=[
         "long",
@@ -142,16 +154,27 @@ def test_any_bytes(folder: Path, suffix: str) -> None:
         "orders-by",
         "choices-key",
         "picks-by",
+        "pivot",
+        "windows",
+        "gzip",
+        "pabulib-gzip",
+        "standard-input",
     ],
 )
-def test_valid_files_after_mutation(folder: Path, valid: bytes, suffix: str, options: dict[str, Any]) -> None:
+def test_valid_files_after_mutation(
+    folder: Path, valid: bytes, suffix: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = folder / f"mutated{suffix}"
     outcomes = set()
 
     @FUZZED
     @given(mutated(valid))
     def attempt(data: bytes) -> None:
-        path.write_bytes(data)
+        if suffix == "-":
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+            outcomes.add(read("-", **options) is None)
+            return
+        path.write_bytes(gzip.compress(data, 1) if suffix.endswith(".gz") else data)
         outcomes.add(read(path, **options) is None)
 
     attempt()

@@ -37,6 +37,9 @@ OPTIONS = (
 )  # fmt: skip
 
 
+COSTS = np.array([0.9, 1.2, 0.4, 0.0, 1.0])
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     options = webdriver.ChromeOptions()
@@ -60,7 +63,8 @@ def pages(tmp_path_factory):
         (home / f"{name}.html").write_text(rendered(model), encoding="utf-8")
     groups = {"north": posterior(5), HOSTILE[0]: common(5), "west": "nobody bought anything"}
     sp.write_report(groups, home / "groups.html")
-    return {name: home / f"{name}.html" for name in (*models, "groups")}
+    sp.write_report(posterior(5), home / "costs.html", costs=COSTS, currency="EUR")
+    return {name: home / f"{name}.html" for name in (*models, "groups", "costs")}
 
 
 def resize(browser, width, *, media="screen"):
@@ -178,6 +182,19 @@ def test_the_page_of_a_common_utility_equals_its_bundle(visit):
     for menu in menus_to_try(typical_menu(model.observations_)):
         change(browser, menu)
         np.testing.assert_allclose(shown_demand(browser, 5)[:, 0], model.predict(menu)[0], rtol=0, atol=1e-9)
+
+
+def test_profit_is_shown_where_costs_are_known(visit):
+    model = posterior(5)
+    browser = visit("costs")
+    market = model.market(*whatif.sizes(5))
+    for menu in menus_to_try(typical_menu(model.observations_)):
+        change(browser, menu)
+        np.testing.assert_allclose(
+            values(browser, "#profit"), whatif.answer(market, menu, COSTS).profit, rtol=0, atol=1e-6
+        )
+    assert "profit from a customer, EUR" in browser.find_element(By.ID, "whatif").text
+    assert not visit("posterior").find_elements(By.ID, "profit")
 
 
 def test_a_slider_moves_demand_and_the_button_moves_it_back(visit):

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from stochpref.models import Selection as Selection
     from stochpref.models import fit_best as fit_best
     from stochpref.models import load_fit as load_fit
+    from stochpref.models.readings import Readings as Readings
+    from stochpref.models.readings import compare_readings as compare_readings
     from stochpref.observations import Menus as Menus
     from stochpref.observations import Observations as Observations
     from stochpref.paper.annealing import Annealing as Annealing
@@ -109,6 +111,7 @@ _HOME = {
     "NotIdentified": "errors",
     "Observations": "observations",
     "PaperMarket": "paper.reproduce.markets",
+    "Readings": "models.readings",
     "Regions": "regions",
     "SatiatedUtility": "models",
     "SegmentedUtility": "models",
@@ -125,6 +128,7 @@ _HOME = {
     "choices": "choosing",
     "choose": "problems.divisible",
     "compare_fits": "comparison",
+    "compare_readings": "models.readings",
     "consistency": "scores",
     "estimate_from_signs": "paper.signs",
     "fit_best": "models",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.answers import Answerable, answers_of
 from stochpref.errors import InvalidObservations, counted, listed, shown
 from stochpref.kinds import AT, DEGENERATE, KIND_NAMES, MONEY_TOLERANCE, QUANTITY_TOLERANCE
 from stochpref.problems.faults import is_bought
@@ -29,6 +30,7 @@ KIND_MEANING = {
 }
 _ALMOST_ALL = 0.9  # of the purchases: so many customers, and what repeats makes no difference
 CLUSTERED = "count as of so many"  # in the caution about customers who come again
+_SOME_LEFT = 0.1  # of the observations with money left over, from which on a budget is doubted
 _MOST_UNITS = 12  # that a good is worth splitting into
 _ALL_BOUGHT = (
     "every good on offer was bought, in every observation, so nothing says what is not wanted: these are baskets, "
@@ -65,6 +67,8 @@ class Audit(Drawn):
     is_all_spent : every budget is what was spent.
     price_range, budget_range : smallest and largest value; prices over goods on offer.
     notes : how a reader arrived at the numbers, in words.
+    nonempty, needs_budget, chooses_one : only purchases of something are recorded; customers have money to spend; they
+        choose one good, so that money is no matter.
     proposals : problems other than the one stated that customers may have solved, and what that would change.
     """
 
@@ -90,10 +94,24 @@ class Audit(Drawn):
     is_all_spent: bool
     price_range: tuple[float, float]
     budget_range: tuple[float, float]
+    nonempty: bool = False
+    needs_budget: bool = True
+    chooses_one: bool = False
     notes: tuple[str, ...] = ()
     proposals: tuple[str, ...] = ()
 
     picture: ClassVar[str] = "result_plots:audit"
+
+    @property
+    def answers(self) -> tuple[Answerable, ...]:
+        """What the data can answer and what they cannot."""
+        return answers_of(self)
+
+    @property
+    def is_budget_doubtful(self) -> bool:
+        """Whether the budgets stated may not be what bound customers: whole items, and money left over by a tenth."""
+        has_left = self.kinds.get("slack", 0) > _SOME_LEFT * self.n_observations
+        return self.is_whole and has_left and not self.is_all_spent
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row for each kind of observation."""
@@ -152,7 +170,7 @@ class Audit(Drawn):
                 "    correct them, or leave them out: degenerate='drop' (--degenerate drop);\n"
                 "    or, if goods satiate, state problem='satiated' (--problem satiated)"
             )
-        if self.n_units:
+        if 0 < self.n_units <= _MOST_UNITS:
             warnings.append(
                 f"quantities are whole numbers, up to {self.n_units}, and fewer than the cap count as bought in part:\n"
                 f"    split goods into units, units={self.n_units} (--units {self.n_units}), or some, each unit with "
@@ -211,7 +229,10 @@ class Audit(Drawn):
 def _propose(
     observations: Observations, is_bought: NDArray[np.bool_], *, is_whole: bool, no_budgets: bool
 ) -> list[str]:
-    """Return what else customers may have solved whose goods are taken to be bought in part."""
+    """Return what else customers may have solved whose goods are taken to be bought in part.
+
+    no_budgets : every one is what was spent, and prices vary, without which open budgets have no answer either.
+    """
     if not observations.problem.has_kinds or not is_whole:
         return []
     number, on_offer = is_bought.sum(axis=1), np.isfinite(observations.prices).sum(axis=1)
@@ -299,6 +320,7 @@ def audit(observations: Observations) -> Audit:
     spent = np.sum(np.where(offered, prices, 0.0) * bundles, axis=1)
     is_all_spent = bool(funded.any()) and bool((spent >= budgets * (1.0 - MONEY_TOLERANCE)).all())
     lowest, highest = prices.min(axis=0), np.max(prices, axis=0, where=offered, initial=0.0)
+    moves = bool((lowest < highest).any())
     return Audit(
         n_observations=len(prices),
         n_goods=prices.shape[1],
@@ -326,6 +348,9 @@ def audit(observations: Observations) -> Audit:
         is_all_spent=is_all_spent,
         price_range=_range(prices[offered]),
         budget_range=_range(budgets),
+        nonempty=observations.nonempty,
+        needs_budget=observations.problem.needs_budget,
+        chooses_one=observations.problem.chooses_one,
         notes=observations.notes,
-        proposals=tuple(_propose(observations, bought, is_whole=not in_part.any(), no_budgets=is_all_spent)),
+        proposals=tuple(_propose(observations, bought, is_whole=not in_part.any(), no_budgets=is_all_spent and moves)),
     )

@@ -5,6 +5,10 @@
 Scores are mean log-probabilities of the bundles bought. Under a heterogeneous fit that is the posterior predictive
 probability of a bundle's region; under a common one an observation is honest, and buys the one optimum, or odd, with a
 utility from anywhere on the sphere. A model that is not of this package is judged by data held out alone.
+
+Fits that read the same purchases differently, with budgets as stated, as what was spent or unknown, or with goods that
+are whole, give probabilities of different things. They are judged by one that is the same for all: which goods were
+bought, given what was on offer (`baskets`).
 """
 
 from __future__ import annotations
@@ -12,20 +16,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stochpref.baskets import N_CUSTOMERS, baskets_of, bought_again, outlay
 from stochpref.errors import InvalidArgument, InvalidObservations, shown
 from stochpref.models.fit import Fit
 from stochpref.models.shared import check_observations
 from stochpref.names import PROBLEMS
 from stochpref.observations import Observations
 from stochpref.result import Drawn
+from stochpref.rows import changed
 from stochpref.verdicts import Verdicts
 
 Array = NDArray[np.float64]
+
+_GOODS_BOUGHT: Final = "goods bought"
+_MOST_ASKED: Final = 500  # purchases by which fits that read differently are judged
 
 
 class Estimate(NamedTuple):
@@ -50,6 +59,7 @@ class FitScores(NamedTuple):
     explained : share of those that its one best utility explains strictly.
     loo : leave-one-out log score; None for a common utility, which has no posterior.
     held_out, held_out_explained : log score and share explained of data held out; None without such data.
+    goods_bought : log score of which goods were bought, where fits read the same purchases differently; else None.
     verdicts : whether it has converged, is identified and fits.
     """
 
@@ -60,6 +70,7 @@ class FitScores(NamedTuple):
     loo: Estimate | None
     held_out: Estimate | None
     held_out_explained: float | None
+    goods_bought: Estimate | None
     verdicts: Verdicts | None
 
 
@@ -67,7 +78,7 @@ class Difference(NamedTuple):
     """How much better the first fit scores than another, observation by observation.
 
     other : the other fit.
-    measure : "leave-one-out" or "held out".
+    measure : "leave-one-out", "held out" or "goods bought".
     """
 
     other: str
@@ -100,7 +111,7 @@ class Comparison(Drawn):
         rows = []
         for fit in self.fits:
             row = fit._asdict()
-            for name in ("loo", "held_out"):
+            for name in ("loo", "held_out", "goods_bought"):
                 score = row.pop(name)
                 row |= dict(zip((name, f"{name}_error"), (None, None) if score is None else score, strict=True))
             verdicts = row.pop("verdicts")
@@ -118,14 +129,16 @@ class Comparison(Drawn):
         heading = f"{'fit':<{width}}{'model':<{models}}{'T':>8}{'explained':>11}{'leave-one-out':>20}"
         what = {"probabilities": "log-probability", "densities": "log-density"}[self.scores_are]
         lines = [f"Log score: mean {what} of a bundle ± standard error; the higher the better", "", heading]
+        is_read_apart = any(fit.goods_bought is not None for fit in self.fits)
         if self.n_held_out:
             lines[-1] += f"{f'{self.n_held_out:,} held out':>20}{'explained':>11}"
+        lines[-1] += f"{'goods bought':>20}" if is_read_apart else ""
         for name, fit in zip(names, self.fits, strict=True):
             size = "—" if fit.n_observations is None else f"{fit.n_observations:,}"
             line = f"{name:<{width}}{fit.model:<{models}}{size:>8}{_share(fit.explained):>11}{_words(fit.loo):>20}"
             if self.n_held_out:
                 line += f"{_words(fit.held_out):>20}{_share(fit.held_out_explained):>11}"
-            lines.append(line)
+            lines.append(line + (f"{_words(fit.goods_bought):>20}" if is_read_apart else ""))
         lines += [
             "",
             *(f"{name}: {fit.verdicts.grades}" for name, fit in zip(names, self.fits, strict=True) if fit.verdicts),
@@ -183,15 +196,18 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
             "of goods that satiate among themselves"
         )
     left_out = {name: _left_out(model) for name, model in fits.items()}
+    apart, why_not = _read_apart(fits, held_out)
     asked = {name: _as_solved(name, model, held_out) for name, model in fits.items()}
     each = {name: _pointwise(name, model, left_out[name].scores, asked[name]) for name, model in fits.items()}
+    for name, values in (apart or {}).items():
+        each[name][_GOODS_BOUGHT] = values
     scores = tuple(_scores(name, model, each[name], asked[name]) for name, model in fits.items())
     first = next(iter(fits))
     differences = []
     for other in list(fits)[1:]:
         for measure, mine in each[first].items():
             theirs = each[other].get(measure)
-            is_paired = measure == "held out" or _data_of(fits[first]) == _data_of(fits[other])
+            is_paired = measure in ("held out", _GOODS_BOUGHT) or _data_of(fits[first]) == _data_of(fits[other])
             if theirs is not None and is_paired:
                 with np.errstate(invalid="ignore"):
                     differences.append(Difference(other, measure, *_estimate(mine - theirs)))
@@ -205,22 +221,85 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
         scores,
         tuple(differences),
         0 if held_out is None else len(held_out),
-        (*rough, *_warnings(fits, asked)),
+        (*rough, *why_not, *_warnings(fits, asked, are_refereed=apart is not None)),
         next(iter(kinds.values()), "probabilities"),
     )
+
+
+def _read_apart(
+    given: Mapping[str, Fit | Scored], held_out: Observations | None
+) -> tuple[dict[str, Array] | None, tuple[str, ...]]:
+    """Return log scores (T,) of the goods bought by fit, where fits read purchases differently, and what to know.
+
+    None where all read alike, or the same purchases are not to be had: then a line says why.
+    """
+    fits = {name: model for name, model in given.items() if isinstance(model, Fit)}
+    if len({_reading(model) for model in fits.values()}) < 2:
+        return None, ()
+    first, *others = fits.values()
+    if held_out is None:
+        bought = baskets_of(first.observations_)
+        for model in others:
+            data = model.observations_
+            is_same = data.goods == first.goods_ and np.array_equal(data.prices, first.observations_.prices)
+            if not (is_same and np.array_equal(baskets_of(data), bought)):
+                return None, (
+                    "fits that read budgets or goods differently can be compared by which goods were bought, but these "
+                    "learned from different purchases: hold some out (--held-out) that all can be asked about",
+                )
+    found = {}
+    for name, model in fits.items():
+        data, is_spent = model.observations_, _reading(model)[-1]
+        asked = (data if held_out is None else held_out).over(model.goods_)
+        rows = np.sort(np.random.default_rng(0).permutation(len(asked))[:_MOST_ASKED])
+        asked, needs = asked[rows], model.problem_.needs_budget
+        if needs and not is_spent and not (np.isfinite(asked.budgets).all() and _is_stated(held_out)):
+            raise InvalidArgument(
+                f"held_out must have budgets as stated, which {shown(name)} goes by; received what was spent, or none; "
+                "read it without budget='spent' (--budget spent)"
+            )
+        menus = changed(
+            asked.menus, problem=model.problem_, budgets=asked.budgets if needs else np.full(len(rows), np.inf)
+        )
+        again = bought_again(
+            model.market(1), menus, baskets_of(asked), nonempty=data.nonempty,
+            spent=outlay(data) if is_spent else None, rng=np.random.default_rng(4),
+        )  # fmt: skip
+        found[name] = again.log_probability
+    return found, (
+        "these fits read the same purchases differently: they are compared by which goods were bought, given what was "
+        f"on offer, counted over {N_CUSTOMERS:,} of their customers at each menu",
+    )
+
+
+def _is_stated(held_out: Observations | None) -> bool:
+    """Tell whether purchases held out have budgets that are not just what was spent."""
+    return held_out is None or not held_out.audit().is_all_spent
+
+
+def _reading(model: Fit) -> tuple[str, bool]:
+    """Return how a fit reads purchases: the name of the problem, and whether the budget is what was spent."""
+    return model.problem_.name, model.problem_.needs_budget and model.observations_.audit().is_all_spent
 
 
 def _data_of(model: Fit | Scored) -> str | None:
     return model.data_hash_ if isinstance(model, Fit) else None
 
 
-def _warnings(given: Mapping[str, Fit | Scored], asked: Mapping[str, Observations | None]) -> list[str]:
+def _warnings(
+    given: Mapping[str, Fit | Scored], asked: Mapping[str, Observations | None], *, are_refereed: bool
+) -> list[str]:
     """Return a line for each other fit that learned from other data, and for each that knows purchases held out."""
     fits = {name: model for name, model in given.items() if isinstance(model, Fit)}
     if not fits:
         return []
     first, *others = fits
-    found = [_unlike(first, other, fits) for other in others if fits[other].data_hash_ != fits[first].data_hash_]
+    found = [
+        _unlike(first, other, fits)
+        for other in others
+        if fits[other].data_hash_ != fits[first].data_hash_
+        and not (are_refereed and fits[other].problem_.name == fits[first].problem_.name)
+    ]
     for name, model in fits.items():
         held_out = asked[name]
         count = 0 if held_out is None else _n_known(held_out, model)
@@ -319,6 +398,7 @@ def _scores(name: str, model: Fit | Scored, each: dict[str, Array], held_out: Ob
         explained=None if own is None else own.explained,
         loo=_estimate(each["leave-one-out"]) if "leave-one-out" in each else None,
         held_out=_estimate(each["held out"]) if held_out is not None else None,
+        goods_bought=_estimate(each[_GOODS_BOUGHT]) if _GOODS_BOUGHT in each else None,
         held_out_explained=None if held_out is None or own is None else own.consistency(held_out),
         verdicts=None if own is None else own.verdicts(),
     )

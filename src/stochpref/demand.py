@@ -28,7 +28,6 @@ Array = NDArray[np.float64]
 _MENUS_AT_ONCE = 64  # bounds memory: (draws, menus, goods) numbers
 _INTERVALS_OF_ALL = 5  # goods up to which elasticities are printed with every interval
 _NO_WIDTH = 1e-3  # relative: an interval as narrow as that is none
-_STEP = 0.05  # relative change of a price for elasticities
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -107,7 +106,9 @@ class Demand(Drawn):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Elasticities(Drawn):
-    """How demand answers prices at one menu: row i, column j is the relative change of good i for that of price j.
+    """How demand answers prices, on average over menus.
+
+    Row i, column j is the relative change of good i for that of price j.
 
     Attributes
     ----------
@@ -186,27 +187,20 @@ def demand_by_draw(market: Market, menus: Menus) -> tuple[Array, Array]:
                     sums[s, rows], counts[s, rows, 0] = problem.total(own.utilities(s, c)[:, columns], faced)
 
         for_blocks(draws, market.n_draws, 4)
-        _check_counts(counts)
+        check_counts(counts)
         totals += sums
         counted += counts
         by_crowd[c] = (sums / counts).mean(axis=0)
     return totals / counted, by_crowd
 
 
-def _check_counts(counts: Array) -> None:
+def check_counts(counts: Array) -> None:
     """Refuse to average over customers of whom a draw has none that the problem is about."""
     if not counts.all():
         raise InvalidArgument(
             f"n_customers must be more: in {np.sum(~counts.all(axis=(1, 2)))} of {len(counts)} posterior draws none of "
             "those simulated is one whose purchases would be recorded; if more do not help, the fit says hardly any are"
         )
-
-
-def average_demand(market: Market, menus: Menus, n_groups: int) -> Array:
-    """Return expected purchases (draws, groups, n), each group as many menus, one after another, that are averaged."""
-    demand = demand_by_draw(market, menus)[0]
-    result: Array = demand.reshape(market.n_draws, n_groups, -1, menus.n_goods).mean(axis=2)
-    return result
 
 
 def expected_demand(market: Market, menus: Menus, level: float) -> Demand:
@@ -262,34 +256,6 @@ def _summarise(market: Market, menus: Menus, level: float) -> dict[str, Array]:
         fields[f"{stem}lower"], fields[f"{stem}upper"] = np.quantile(values, tails_of(level), axis=0)
     fields["standard_error"] = by_crowd.std(axis=0, ddof=min(market.n_crowds - 1, 1)) / np.sqrt(market.n_crowds)
     return fields
-
-
-def price_elasticities(market: Market, menus: Menus, goods: tuple[str, ...], level: float) -> Elasticities:
-    """Return own- and cross-price elasticities of what is bought on average from menus, by central differences.
-
-    Parameters
-    ----------
-    goods : those to report; the others keep their prices.
-    """
-    columns = places_of(goods, menus.goods)
-    n = len(columns)
-    if n == 0:
-        nothing = np.empty((0, 0))
-        return Elasticities(nothing, nothing, nothing, _STEP, level, goods)
-    changed = np.repeat(menus.prices[None], 2 * n, axis=0)
-    for j, good in enumerate(columns):
-        changed[2 * j, :, good] *= 1.0 + _STEP
-        changed[2 * j + 1, :, good] /= 1.0 + _STEP
-    demand = average_demand(market, repriced(menus, changed), 2 * n)[:, :, columns]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = np.log(demand[:, 0::2] / demand[:, 1::2]) / (2.0 * np.log1p(_STEP))
-        overall = np.log(demand[:, 0::2].mean(axis=0) / demand[:, 1::2].mean(axis=0)) / (2.0 * np.log1p(_STEP))
-    is_offered = np.isfinite(menus.prices[:, columns]).any(axis=0)
-    for values in (slopes, overall):
-        values[~np.isfinite(values)] = np.nan
-        values[..., ~is_offered, :] = np.nan
-    lower, upper = np.quantile(slopes, tails_of(level), axis=0)  # NaN where a draw has nobody buy the good
-    return Elasticities(overall.T, lower.T, upper.T, _STEP, level, goods)
 
 
 def repriced(menus: Menus, prices: Array) -> Menus:

@@ -41,7 +41,11 @@ class Market(Protocol):
     n_draws : of the posterior; 1 where one utility is all there is, and there are no intervals.
     n_crowds : independent crowds of equally many customers, whose spread is the Monte Carlo error; 1 if there is none.
     n_customers : in all crowds together.
+    is_steady : customers want the same whatever they face.
     """
+
+    @property
+    def is_steady(self) -> bool: ...  # noqa: D102
 
     @property
     def goods(self) -> tuple[str, ...]: ...  # noqa: D102
@@ -101,6 +105,11 @@ class Steady:
     """A market of customers who want the same whatever they face."""
 
     __slots__ = ()
+
+    @property
+    def is_steady(self) -> bool:
+        """True."""
+        return True
 
     def facing(self: Market, menus: Menus) -> Faced:
         """Return these customers, at all menus alike."""
@@ -183,6 +192,11 @@ class MovingMarket:
     crowd: Crowd
     n_crowds: int
     is_seen: NDArray[np.bool_] | None = None
+
+    @property
+    def is_steady(self) -> bool:
+        """False: features move them."""
+        return False
 
     @property
     def n_draws(self) -> int:

@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 INK = "#1f2328"
 ACCENT = "#0b5cad"  # dark enough to stay apart from the greys when printed without colour
 BAND = "#c3d9ef"
+SEEN = "#f4f1e6"  # behind what was observed
 MUTED = "#767d86"
 GRID = "0.92"
 _LABEL = 22  # characters of a name
@@ -202,15 +203,21 @@ def basket_sizes(observed: ArrayLike, lower: ArrayLike, upper: ArrayLike, ax: Ax
 
 def response(
     prices: ArrayLike, mean: ArrayLike, lower: ArrayLike | None, upper: ArrayLike | None, ax: Axes, *,
-    ylabel: str, title: str = "", at: float | None = None,
+    ylabel: str, title: str = "", at: float | None = None, seen: tuple[float, float] | None = None,
 ) -> Axes:  # fmt: skip
-    """Draw demand or revenue against the price of one good, with its band; a dotted line marks the price `at`."""
+    """Draw demand or revenue against the price of one good, with its band.
+
+    A dotted line marks the price `at`, a shade the range of prices that were `seen`.
+    """
+    if seen is not None:
+        ax.axvspan(*seen, color=SEEN, lw=0, zorder=0)
     ax.plot(prices, mean, color=ACCENT, lw=1.8)
     if lower is not None and upper is not None:
         ax.fill_between(np.asarray(prices), np.asarray(lower), np.asarray(upper), color=BAND, lw=0)
     if at is not None:
         ax.axvline(at, color=MUTED, ls=":", lw=1)
-    ax.set(xlim=(float(np.min(prices)), float(np.max(prices))), ylim=(0, None), ylabel=ylabel, xlabel="price")
+    lowest = min(0.0, float(np.min(mean)))  # a profit may be a loss
+    ax.set(xlim=(float(np.min(prices)), float(np.max(prices))), ylim=(lowest, None), ylabel=ylabel, xlabel="price")
     ax.set_title(label(title, 30), fontsize=9.5, color=INK)
     return tidy(ax)
 

@@ -24,6 +24,8 @@ Record = TypeVar("Record", bound="Rows")
 
 LEFT_OUT: Final = "left out: "  # how a note begins that says how many observations are missing of how many
 GUESSED: Final = "guessed: "  # and one that says how many prices are not those that the customer faced
+VOTES: Final = "votes: "  # one that says what ballots are read as,
+LINES: Final = "lines: "  # and one that says how many lines of how many orders there are
 _BY_ROW: Final = (
     "prices",
     "budgets",

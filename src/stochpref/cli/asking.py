@@ -16,6 +16,7 @@ from stochpref.names import ROW_SUFFIXES
 
 if TYPE_CHECKING:
     from stochpref.models.fit import Fit
+    from stochpref.models.readings import Readings
     from stochpref.observations import Menus
 
 
@@ -45,8 +46,8 @@ def summary(folder: FitFolder, as_json: Annotated[bool, json_option("Print JSON 
         echo("\n".join(f"  {shown(note)}" for note in fitted.observations_.notes))
 
 
-def print_fit(fitted: Fit, seed: int, as_json: bool) -> None:
-    """Print what a fit learned, after why it is the one, where it was chosen among models."""
+def print_fit(fitted: Fit, seed: int, as_json: bool, readings: Readings | None = None) -> None:
+    """Print what a fit learned, after why it is the one, where it was chosen among models; then other readings."""
     from stochpref.models.ranking import record_of  # noqa: PLC0415
 
     found = fitted.summary()
@@ -54,9 +55,12 @@ def print_fit(fitted: Fit, seed: int, as_json: bool) -> None:
         notes = list(fitted.observations_.notes)
         more: dict[str, Any] = {"notes": notes} if notes else {}
         more |= {} if fitted.ranking_ is None else {"ranking": record_of(fitted.ranking_)}
+        more |= {} if readings is None else {"readings": readings.as_dict()}
         echo_json({"model": fitted.name, "seed": seed, **found.as_dict(), **more})
     else:
         echo(found if fitted.ranking_ is None else f"{fitted.ranking_}\n\n{found}")
+        if readings is not None:
+            echo(f"\n{readings}")
 
 
 @app.command()
@@ -89,6 +93,7 @@ def predict(
     """  # noqa: D301
     from stochpref.demand import menu_labels, prediction_rows  # noqa: PLC0415
     from stochpref.models import load_fit  # noqa: PLC0415
+    from stochpref.models.account import as_sentence  # noqa: PLC0415
     from stochpref.readers.writing import check_rows_suffix, write_rows  # noqa: PLC0415
 
     if spreadsheet and out is None:
@@ -114,6 +119,9 @@ def predict(
     else:
         echo(_bundle_table(menus, labels, bundles, fitted) if demand is None else demand)
         echo(f"  The fit: {verdicts.grades} (stochpref summary {folder})")
+        for verdict in verdicts:
+            if verdict.status == "bad":
+                echo(f"  ! {as_sentence(verdict.text)}")
     if out is not None:
         write_rows(out, prediction_rows(menus, bundles, demand), for_spreadsheet=spreadsheet)
         wrote(out, counted(len(menus), "menu"))

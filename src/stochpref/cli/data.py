@@ -210,13 +210,17 @@ def _draw_law(
 
 
 def _as_text(result: Scan) -> str:
+    from stochpref.answers import as_lines  # noqa: PLC0415
+
     parts = [f"{result.source}: {result.describe_bad(limit=5)}"] if result.bad else []
     if result.observations is None and result.notes:
         parts.append("\n".join(f"  {note}" for note in result.notes))
     if result.observations is not None:
         audit = result.observations.audit()
         heading = f"{'The others' if result.bad else result.source}, read as {result.layout}"
+        told = "\n".join(f"  {line}" for line in as_lines(audit.answers))
         parts.append(f"{heading}, goods {listed(result.observations.shown_goods, 6)}:\n{audit}")
+        parts.append(f"  Can these data tell\n{told}")
         if audit.degenerate_rows:
             first = "\n".join(f"    {result.locate(t)}" for t in audit.degenerate_rows[:5])
             parts.append(f"  The first degenerate observations in the file:\n{first}")
@@ -224,7 +228,9 @@ def _as_text(result: Scan) -> str:
 
 
 def _as_dict(result: Scan) -> dict[str, Any]:
-    audit = None if result.observations is None else result.observations.audit().as_dict()
+    found = None if result.observations is None else result.observations.audit()
+    audit = None if found is None else found.as_dict()
+    answers = [] if found is None else [one._asdict() for one in found.answers]
     return {
         "source": result.source,
         "n_read": result.n_read,
@@ -234,4 +240,5 @@ def _as_dict(result: Scan) -> dict[str, Any]:
         "notes": list(result.notes),
         "bad": [row._asdict() for row in result.bad],
         "audit": audit,
+        "answers": answers,
     }

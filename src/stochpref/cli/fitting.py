@@ -52,6 +52,7 @@ from stochpref.names import MODELS, TIES
 if TYPE_CHECKING:
     from stochpref.models import CommonUtility, Selection
     from stochpref.models.fit import Fit
+    from stochpref.models.readings import Readings
     from stochpref.observations import Observations
 
 _CHECKPOINT = "checkpoint.npz"
@@ -153,7 +154,7 @@ def fit(
             fitted = _fit(estimators[named[0]], data) if found is None else found.best
         _save(fitted, out, seed, words_of(context))
         (out / _SCORES).unlink(missing_ok=True)  # the fit has them now
-    print_fit(fitted, seed, as_json)
+    print_fit(fitted, seed, as_json, _readings(fitted, data, seed))
     if odd is not None:
         _write_odd(fitted, odd, searching.spreadsheet)
     code = _conclude(fitted, is_strict)
@@ -178,6 +179,17 @@ def _read(
             "purchases and takes one file"
         )
     return reading.folder(files[0], single_precision=single_precision), None
+
+
+def _readings(fitted: Fit, data: Any, seed: int) -> Readings | None:
+    """Return readings of the budget side by side, where it is doubtful that what is stated bound customers."""
+    from stochpref.models.readings import compare_readings, is_called_for  # noqa: PLC0415
+    from stochpref.observations import Observations  # noqa: PLC0415
+
+    if fitted.status_ == "interrupted" or not (isinstance(data, Observations) and is_called_for(data)):
+        return None
+    with warnings_to_stderr():
+        return compare_readings(data, random_state=seed)
 
 
 def _is_stored(files: list[Path]) -> bool:

@@ -21,11 +21,12 @@ def report(
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
     costs: Annotated[
         Path | None,
-        typer.Option(help="What a unit of each good costs you, columns good and cost: adds a list of the best prices."),
+        typer.Option(help="What a unit of each good costs you, columns good and cost: profit beside revenue, and the best prices."),
     ] = None,
+    currency: Annotated[str, typer.Option(help="Of prices, shown beside money, such as EUR.")] = "",
     as_json: Annotated[bool, json_option("Print path and size as JSON.")] = False,
 ) -> None:
-    """Write a fit as one page: verdict, data, wants, trust, demand, and a what-if with sliders.
+    """Write a fit as one page: verdict, what sells, a what-if with sliders, prices; then why to believe it, and data.
 
     The page opens in any browser, from disk and without a network: send it, print it, keep it. Of groups that were
     fitted apart (`fit --by`) it shows the one that is chosen.
@@ -34,7 +35,7 @@ def report(
     Examples:
       stochpref report fit/
       stochpref report fit/ --out report.html --title "Dairy, spring 2026"
-      stochpref report fit/ --costs costs.csv
+      stochpref report fit/ --costs costs.csv --currency EUR
     """  # noqa: D301
     from stochpref.groups import INDEX, load_groups  # noqa: PLC0415
     from stochpref.models import load_fit  # noqa: PLC0415
@@ -42,7 +43,7 @@ def report(
 
     ready_file(out, suffixes=(".html", ".htm"), sources=[] if costs is None else [costs])
     found = load_groups(folder) if (folder / INDEX).is_file() else load_fit(folder)
-    path = write_report(found, out, title=title, costs=costs_of(costs))
+    path = write_report(found, out, title=title, costs=costs_of(costs), currency=currency)
     size = path.stat().st_size
     if as_json:
         echo_json({"path": str(path), "bytes": size})

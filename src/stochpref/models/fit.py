@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from stochpref.checks import check_count, nearest
 from stochpref.decisions.deciding import Deciding
-from stochpref.demand import Demand, Elasticities, expected_demand, price_elasticities
+from stochpref.demand import Demand, Elasticities, expected_demand
 from stochpref.errors import InvalidArgument, listed
 from stochpref.extrapolation import find_extrapolations
 from stochpref.laws import VonMisesFisher
@@ -38,6 +38,7 @@ from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS
 from stochpref.predictive_check import PredictiveCheck, check_purchases
 from stochpref.problems import FITTED, Problem, problem_of
 from stochpref.readers.by_name import as_menus
+from stochpref.responses import price_elasticities
 from stochpref.rows import LEFT_OUT, places_of
 from stochpref.scores import consistency
 from stochpref.verdicts import Verdict, Verdicts
@@ -264,7 +265,7 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
 
     def elasticities(
         self,
-        menus: Any,
+        menus: Any = None,
         budgets: ArrayLike | None = None,
         *,
         goods: Sequence[str] | None = None,
@@ -272,19 +273,22 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
         n_customers: int | None = None,
         n_draws: int = MAX_LIKELIHOOD_DRAWS,
     ) -> Elasticities:
-        """Return own- and cross-price elasticities of expected purchases at one menu, with intervals.
+        """Return own- and cross-price elasticities of expected purchases, with intervals.
 
         Parameters
         ----------
-        goods : those to report, all on the menu if None; the others keep their place and price.
-        menus, budgets, level, n_customers, n_draws : as in `demand`.
+        menus : as in `demand`; of several, the elasticities of what is bought on average, each customer facing one of
+            them. None for the menus that were observed.
+        goods : those to report, all on the menus if None; the others keep their places and prices.
+        budgets, level, n_customers, n_draws : as in `demand`.
         """
-        faced = self._faced(menus, budgets)
-        if len(faced) != 1:
-            raise InvalidArgument(f"elasticities are taken at one menu; received {len(faced)}; pass menus[t]")
+        check_is_fitted(self)
+        observed = self.observations_.under(self.problem_).menus if menus is None else None
+        faced = self._faced(menus, budgets) if observed is None else observed
         names = faced.goods if goods is None else tuple(goods)
         found = price_elasticities(self._asked(n_customers, n_draws, 2 * len(names)), faced, names, level)
-        return replace(found, cautions=(*self.cautions(), *self.cautions(faced)), titles=self.titles)
+        about = self.cautions() if observed is not None else (*self.cautions(), *self.cautions(faced))
+        return replace(found, cautions=about, titles=self.titles)
 
     @property
     def titles(self) -> dict[str, str]:

@@ -96,6 +96,19 @@ class Divisible(Problem):
         _sum_bundles(np.ascontiguousarray(utilities), split.prices, split.budgets, split.caps, bought)
         return self._units.joined(bought, menus.goods), np.full(len(bought), float(len(utilities)))
 
+    def total_repriced(
+        self, utilities: Array, menus: MenuArrays, goods: NDArray[np.intp], prices: Array
+    ) -> tuple[Array, Array]:
+        """Return what is bought in all while one price at a time is another; the others are ranked but once."""
+        split, starts = self._units.split(menus), self._units.starts(menus.goods)
+        ends = starts + self._units.counts(menus.goods)
+        bought = np.zeros((len(goods), split.prices.shape[1]))
+        _sum_repriced(
+            np.ascontiguousarray(utilities), split.prices, split.budgets, split.caps, starts[goods], ends[goods],
+            np.ascontiguousarray(prices), bought,
+        )  # fmt: skip
+        return self._units.joined(bought, menus.goods), np.full(len(goods), float(len(utilities)))
+
     def ranking(self, utilities: Array, menus: MenuArrays) -> Ranking | None:
         """Return what is wanted in falling order of worth for money; None where goods have several units."""
         if not self._units.is_one:
@@ -203,8 +216,8 @@ def _classify(
 
 
 @inlined
-def fill_bundle(u: Array, prices: Array, money: float, caps: Array, bundle: Array, order: Rows, worth: Array) -> None:
-    """Buy for one customer: add the optimal bundle to `bundle`; `order` and `worth` are (n,) scratch."""
+def rank_goods(u: Array, prices: Array, order: Rows, worth: Array) -> int:
+    """Put goods that are wanted and on offer into `order`, the best value for money first; return how many they are."""
     count = 0
     for i in range(u.shape[0]):
         if u[i] > 0.0 and prices[i] < np.inf:
@@ -219,10 +232,17 @@ def fill_bundle(u: Array, prices: Array, money: float, caps: Array, bundle: Arra
                 worth[j], order[j] = worth[j - 1], order[j - 1]
                 j -= 1
             worth[j], order[j] = w, i
-        ranked = order[:count]
     else:
-        ranked = order[:count][np.argsort(-worth[:count], kind="mergesort")]
-    for i in ranked:
+        sorted_ = np.argsort(-worth[:count], kind="mergesort")
+        order[:count], worth[:count] = order[:count][sorted_], worth[:count][sorted_]
+    return count
+
+
+@inlined
+def fill_bundle(u: Array, prices: Array, money: float, caps: Array, bundle: Array, order: Rows, worth: Array) -> None:
+    """Buy for one customer: add the optimal bundle to `bundle`; `order` and `worth` are (n,) scratch."""
+    count = rank_goods(u, prices, order, worth)
+    for i in order[:count]:
         cost = prices[i] * caps[i]
         if cost <= money:
             bundle[i] += caps[i]
@@ -257,6 +277,49 @@ def _sum_bundles(utilities: Array, prices: Array, budgets: Array, caps: Array, s
     for m in range(utilities.shape[0]):
         for k in range(prices.shape[0]):
             fill_bundle(utilities[m], prices[k], budgets[k], caps[k], sums[k], order, worth)
+
+
+@compiled
+def _sum_repriced(
+    utilities: Array, prices: Array, budgets: Array, caps: Array, first: Rows, last: Rows, changed: Array, sums: Array
+) -> None:
+    """Add up what customers buy, each from a menu of their own, for each change of the price of one good.
+
+    The units of that good, from `first` to `last`, are ranked anew and merged into the others, which keep their ranks.
+    """
+    n = utilities.shape[1]
+    order, worth = np.empty(n, np.int64), np.empty(n)
+    own, own_worth = np.empty(n, np.int64), np.empty(n)
+    for m in range(utilities.shape[0]):
+        u, a = utilities[m], prices[m]
+        count = rank_goods(u, a, order, worth)
+        for k in range(first.shape[0]):
+            low, high, price, n_own = first[k], last[k], changed[k, m], 0
+            if price < np.inf:
+                n_own = rank_goods(u[low:high], np.full(high - low, price), own, own_worth)
+            money, here, there = budgets[m], 0, 0
+            while True:
+                while here < count and low <= order[here] < high:
+                    here += 1
+                if there < n_own and (
+                    here == count
+                    or own_worth[there] > worth[here]
+                    or (own_worth[there] == worth[here] and low < order[here])
+                ):
+                    i, each = low + own[there], price
+                    there += 1
+                elif here < count:
+                    i = order[here]
+                    each = a[i]
+                    here += 1
+                else:
+                    break
+                cost = each * caps[m, i]
+                if cost > money:
+                    sums[k, i] += money / each
+                    break
+                sums[k, i] += caps[m, i]
+                money -= cost
 
 
 def rows_of(lead: tuple[int, ...], out_lead: tuple[int, ...]) -> Rows:

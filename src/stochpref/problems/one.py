@@ -38,6 +38,7 @@ class OneOf(Problem):
     name: ClassVar[str] = "one"
     demanded: ClassVar[str] = "Shares of customers who choose each good"
     about: ClassVar[str] = "one good of each menu chosen"
+    chooses_one: ClassVar[bool] = True
     needs_budget: ClassVar[bool] = False
 
     def __init__(self, outside: bool = False, reading: str = "value") -> None:

@@ -91,6 +91,20 @@ class Open(Problem):
         quantities = bought * np.where(np.isfinite(menus.prices), menus.caps, 0.0)
         return quantities, np.full(len(bought), float(len(limits)))
 
+    def total_repriced(
+        self, utilities: Array, menus: MenuArrays, goods: NDArray[np.intp], prices: Array
+    ) -> tuple[Array, Array]:
+        """Return what is bought in all while one price at a time is another, which moves that good alone."""
+        u = self._utilities(utilities, menus)
+        cares = u[:, -1] > 0
+        limits, faced, caps = self.worth(u), menus.prices[cares], menus.caps[cares]
+        quantities = np.where(np.isfinite(faced), caps, 0.0)
+        bought = np.repeat(np.sum(quantities * (limits > faced), axis=0)[None], len(goods), axis=0)
+        for k, good in enumerate(goods.tolist()):
+            asked = prices[k, cares]
+            bought[k, good] = np.sum(caps[:, good] * (np.isfinite(asked) & (limits[:, good] > asked)))
+        return bought, np.full(len(goods), float(len(limits)))
+
     def find_faults(self, menus: MenuArrays, bundles: Array | None) -> list[Fault]:
         """Return every broken rule of value: those of any purchase, and that something ends what is bought."""
         self.coordinates(menus.goods)

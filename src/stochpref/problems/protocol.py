@@ -55,7 +55,7 @@ class Ranking(NamedTuple):
 
 
 class _MenuRow(NamedTuple):
-    """One of several menus."""
+    """Menus made of others: one of several, or all at other prices."""
 
     prices: Array
     budgets: Array
@@ -81,6 +81,7 @@ class Problem(ABC):
     has_masses : bundles have regions whose masses are known; elsewhere utilities inside can be drawn at best.
     has_corners : several limits may bind at once, each with a shadow price of its own.
     default_cap : the largest quantity of a good where none is stated.
+    chooses_one : of several goods each customer takes one, so that money is no matter.
     tells_by_amount : how much was bought tells what is wanted more, even where all that is on offer was bought.
     made_for : what fits this problem, where other models cannot.
     unpriced : why no best prices follow, in words, where customers cannot keep their money; "" where they can.
@@ -94,6 +95,7 @@ class Problem(ABC):
     has_masses: ClassVar[bool] = True
     has_corners: ClassVar[bool] = False
     default_cap: ClassVar[float] = 1.0
+    chooses_one: ClassVar[bool] = False
     tells_by_amount: ClassVar[bool] = False
     made_for: ClassVar[str] = ""
     unpriced: ClassVar[str] = (
@@ -145,6 +147,29 @@ class Problem(ABC):
             bundles = own.choose(utilities[:, None], menu)[:, 0]
             does = own.takes_part(utilities[:, None], menu)[:, 0]
             bought[t], counts[t] = bundles[does].sum(axis=0), does.sum()
+        return bought, counts
+
+    def total_repriced(
+        self, utilities: Array, menus: MenuArrays, goods: NDArray[np.intp], prices: Array
+    ) -> tuple[Array, Array]:
+        """Return what customers buy together, each from a menu of their own, while one price at a time is another.
+
+        Parameters
+        ----------
+        utilities : (m, N), of as many customers as there are menus.
+        goods, prices : (k,) places and (k, m): of each change, the good, and what it costs on each menu.
+
+        Returns
+        -------
+        (k, n) sums, and (k,) how many customers count.
+        """
+        bought, counts = np.empty((len(goods), menus.prices.shape[1])), np.empty(len(goods))
+        for k, good in enumerate(goods.tolist()):
+            changed = menus.prices.copy()
+            changed[:, good] = prices[k]
+            asked = _MenuRow(changed, menus.budgets, menus.caps, menus.goods)
+            does = self.takes_part(utilities, asked)
+            bought[k], counts[k] = self.choose(utilities, asked)[does].sum(axis=0), does.sum()
         return bought, counts
 
     def worth(self, utilities: Array) -> Array | None:  # noqa: ARG002

@@ -52,6 +52,7 @@ _SYNONYMS: Final = {
     "discount": ("rebate", "discountamount", "promo", "reduction"),
     "total": ("linetotal", "lineamount", "linevalue", "subtotal"),
 }  # fmt: skip
+_ORDER_NAMES: Final = frozenset(_SYNONYMS["observation"]) - {"obs", "obsid", "id", "trip", "visit"}
 _NEEDED: Final = ("observation", "good")
 _OF_ORDERS: Final = ("date", "store", "discount", "total")  # columns that tables of menus do not have
 
@@ -126,6 +127,8 @@ def find_layout(table: Table, given: Mapping[str, Place], layout: str, *, may_be
     prefixes = [given.get(role, role) for role in ("quantity", "price")]
     if any(isinstance(prefix, str) and match_prefix(table.names, prefix, given=True) for prefix in prefixes):
         return "wide"
+    if may_be_orders and _is_of_orders(table, given, is_called_so=True):
+        return "orders"
     raise UnreadableData(
         f"{table.source}: is neither long (no column 'good'{_likely('good', 'good', table.names)}) nor wide (no "
         f"columns such as '{prefixes[0]}_<good>' or '{prefixes[1]}_<good>'); {columns_named(table.names)}; say which "
@@ -151,12 +154,17 @@ def order_columns(table: Table, given: Mapping[str, Place]) -> dict[str, str]:
     return found
 
 
-def _is_of_orders(table: Table, given: Mapping[str, Place]) -> bool:
-    """Tell whether a table looks like an export of orders: it names orders and goods, dates or stores, no budgets."""
-    roles = order_columns(table, given).keys() | given.keys()
-    return (
-        all(role in roles for role in _NEEDED) and "budget" not in roles and any(role in roles for role in _OF_ORDERS)
-    )
+def _is_of_orders(table: Table, given: Mapping[str, Place], *, is_called_so: bool = False) -> bool:
+    """Tell whether a table looks like an export of orders: it names orders and goods, dates or stores, no budgets.
+
+    is_called_so : nothing else will read it, so that a column of prices and one called orders, or receipts, do.
+    """
+    found = order_columns(table, given)
+    roles = found.keys() | given.keys()
+    if "budget" in roles or not all(role in roles for role in _NEEDED):
+        return False
+    is_named = is_called_so and "price" in roles and _spelt(found.get("observation", "")) in _ORDER_NAMES
+    return is_named or any(role in roles for role in _OF_ORDERS)
 
 
 def _spelt(name: str) -> str:

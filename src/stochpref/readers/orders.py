@@ -31,6 +31,7 @@ from stochpref.readers.mapping import Place, find_column, missing_column, need_c
 from stochpref.readers.price_filling import Filled, fill_prices, plan_levels
 from stochpref.readers.tables import Table
 from stochpref.readers.wishes import Wishes
+from stochpref.rows import LINES
 
 DEFAULT_KEYS: Final = ("store", "week")  # those of them that the table tells
 _NOTHING: Final = 1e-9  # of a unit: what returns leave of a purchase
@@ -195,7 +196,7 @@ def _notes_on_columns(guessed: Mapping[str, str]) -> list[str]:
 def _notes_on_lines(
     pair: Indices, is_return: NDArray[np.bool_], bought: Array, n_pairs: int, n_orders: int
 ) -> list[str]:
-    notes = [f"lines: {counted(pair.size, 'line')} of {counted(n_orders, 'order')}"]
+    notes = [f"{LINES}{counted(pair.size, 'line')} of {counted(n_orders, 'order')}"]
     if n_pairs < pair.size:
         notes[0] += f", {pair.size - n_pairs:,} of them added to another line of the same order and good"
     if is_return.any():

@@ -29,6 +29,7 @@ from stochpref.readers.delimited import decode
 from stochpref.readers.drafts import Draft, Flaw, check_shape, finish_draft
 from stochpref.readers.tables import Table
 from stochpref.readers.wishes import Wishes
+from stochpref.rows import VOTES
 
 _SECTIONS: Final = ("META", "PROJECTS", "VOTES")
 _KINDS: Final = ("category", "target")  # columns of projects that hold lists, from which features are made
@@ -97,6 +98,9 @@ def draft_pabulib(data: bytes, source: str, wishes: Wishes) -> Draft:
         is_empty = ballots.bundles.sum(axis=1) == 0
         nonempty = not is_empty.any() if wishes.nonempty is None else wishes.nonempty
         draft = replace(draft, problem=as_problem("whole"), nonempty=nonempty, notes=_noted(draft, is_empty))
+    elif ballots is not None:
+        told = f"{VOTES}{counted(shape[0], 'ballot')} on {counted(shape[1], 'project')}"
+        draft = replace(draft, notes=(*draft.notes, told))
     return replace(
         draft, titles=titles, features={name: np.tile(values, (shape[0], 1)) for name, values in features.items()}
     )
@@ -107,7 +111,7 @@ def _noted(draft: Draft, is_empty: NDArray[np.bool_]) -> tuple[str, ...]:
     empty = "empty ballots are not among them" if not is_empty.any() else f"{is_empty.sum():,} of them empty"
     return (
         *draft.notes,
-        f"votes: read as whole projects, {empty}; problem='divisible' (--problem divisible) for parts",
+        f"{VOTES}read as whole projects, {empty}; problem='divisible' (--problem divisible) for parts",
     )
 
 
@@ -117,7 +121,7 @@ def _note_on_approval(costs: NDArray[np.float64], budget: float) -> tuple[str, .
     if not n_over:
         return ()
     return (
-        f"votes: {n_over:,} of {counted(len(costs), 'ballot')} cost more than the budget of {budget:,.10g}: these are "
+        f"{VOTES}{n_over:,} of {counted(len(costs), 'ballot')} cost more than the budget of {budget:,.10g}: these are "
         "approval ballots, which no budget bound, and no knapsack votes; read all with budget='spent' "
         "(--budget spent), which takes what a voter approved of as what they could spend",
     )

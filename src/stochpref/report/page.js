@@ -422,12 +422,14 @@
     return (high >>> 0) * 2097152 + (low >>> 11);
   }
 
-  // What all customers buy: for each good, all goods and revenue (mean, lower, upper); and the most common baskets.
+  // What all customers buy: for each good, all goods, revenue and, where costs are known, profit (mean, lower, upper);
+  // and the most common baskets.
   function answer(utilities, prices, budget) {
     const offered = [];
     for (let i = 0; i < n; i++) if (prices[i] < Infinity) offered.push(i);
     const demand = Array.from({ length: n }, () => new Float64Array(nDraws));
-    const total = new Float64Array(nDraws), revenue = new Float64Array(nDraws), baskets = new Map();
+    const total = new Float64Array(nDraws), revenue = new Float64Array(nDraws), profit = new Float64Array(nDraws);
+    const baskets = new Map();
     let everybody = 0;
     for (let s = 0; s < nDraws; s++) {
       let counted = 0;
@@ -444,13 +446,14 @@
         demand[i][s] /= Math.max(counted, 1);
         total[s] += demand[i][s];
         revenue[s] += prices[i] * demand[i][s];
+        if (market.costs) profit[s] += (prices[i] - market.costs[i]) * demand[i][s];
       }
     }
     const common = Array.from(baskets.values()).sort((a, b) => b.count - a.count).slice(0, market.baskets);
     const goodsOf = (first) => Array.from(bought.subarray(0, buy(utilities, first, offered, prices, budget)));
     const nothing = baskets.get(keyOf(0));
     return {
-      goods: demand.map(interval), total: interval(total), revenue: interval(revenue),
+      goods: demand.map(interval), total: interval(total), revenue: interval(revenue), profit: interval(profit),
       baskets: common.map(({ first, count }) => ({
         goods: goodsOf(first).sort((a, b) => a - b), share: count / everybody,
       })),
@@ -459,6 +462,7 @@
   }
 
   const shown = (value) => {
+    if (value < 0) return `−${shown(-value)}`;
     const size = Math.abs(value);
     if (size >= 1000) return value.toLocaleString("en", { maximumFractionDigits: 0 });
     if (size >= 100) return value.toFixed(0);
@@ -575,7 +579,8 @@
       for (const part of parts) showGood(part.row, found.goods[part.place], base.goods[part.place][0], scale);
       setText(find("revenue"), shown(found.revenue[0]), found.revenue[0]);
       setText(find("total"), shown(found.total[0]), found.total[0]);
-      for (const id of ["revenue", "total"]) {
+      if (market.costs) setText(find("profit"), shown(found.profit[0]), found.profit[0]);
+      for (const id of market.costs ? ["revenue", "total", "profit"] : ["revenue", "total"]) {
         find(id).closest("div").querySelector(".range").textContent = between(found[id]);
         find(id).dataset.lower = found[id][1];
         find(id).dataset.upper = found[id][2];

@@ -19,6 +19,7 @@ from stochpref.models.fit import Fit
 from stochpref.report.findings import reading_of
 from stochpref.report.pictures import drawn
 from stochpref.report.sections import SECTIONS, Material
+from stochpref.report.trade import page_in, spoken, trade_of
 from stochpref.report.whatif import as_payload
 from stochpref.report.words import N_ROWS, safe_json
 from stochpref.rows import LEFT_OUT
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 
 def write_report(
-    model: Fit | Mapping[str, Fit | str], path: str | Path, *, title: str | None = None, costs: Any = None
-) -> Path:
+    model: Fit | Mapping[str, Fit | str], path: str | Path, *, title: str | None = None, costs: Any = None,
+    currency: str = "",
+) -> Path:  # fmt: skip
     """Write a fit as one HTML page that opens from disk, with no network; return its path.
 
     The page has the verdict, what sells, a what-if that answers as sliders move, demand and elasticities; then why to
@@ -41,18 +43,26 @@ def write_report(
         a time. A text in place of a fit says why there is none.
     path : the file to write; its folder is made if needed.
     title : of the page; None for one that says how many purchases and goods there are.
-    costs : of a unit of each good, as in `best_prices`, for a list of the best prices; None for none.
+    costs : of a unit of each good, in the order of `goods_`, or by name: curves and the what-if then show profit, and
+        where customers may keep their money there is a list of the best prices.
+    currency : of prices, shown beside money, such as "EUR"; "" for none.
 
     Raises
     ------
-    InvalidArgument : the model is none of ours, or not fitted; or costs are stated where no best prices follow.
+    InvalidArgument : the model is none of ours, or not fitted; or a cost is missing.
     """
-    several = model if isinstance(model, Mapping) else None
-    page = render(_checked(model), title, costs) if several is None else _render_several(several, title, costs)
+    if not isinstance(currency, str):
+        raise InvalidArgument(f"currency must be a word, such as 'EUR'; received {currency!r}")
+    render_fn = _render_several if isinstance(model, Mapping) else _render_one
+    page = render_fn(model, title, costs=costs, currency=currency)
     target = Path(path)
     with made(target.parent), replacing(target) as stream:
         stream.write(page.encode())
     return target
+
+
+def _render_one(model: object, title: str | None, **more: Any) -> str:
+    return render(_checked(model), title, **more)
 
 
 def _checked(model: object) -> Fit:
@@ -64,7 +74,7 @@ def _checked(model: object) -> Fit:
     return model
 
 
-def _render_several(models: Mapping[str, Fit | str], title: str | None, costs: Any) -> str:
+def _render_several(models: Mapping[str, Fit | str], title: str | None, **more: Any) -> str:
     """Return a page that shows one of several pages, each whole in it."""
     fitted = {str(name): _checked(model) for name, model in models.items() if not isinstance(model, str)}
     if not fitted:
@@ -72,7 +82,7 @@ def _render_several(models: Mapping[str, Fit | str], title: str | None, costs: A
             f"model must hold a fit at least; received {len(models)} names without one; fit them first"
         )
     scripts = [_text("chooser.js"), _text("page.js")]  # a page within a page keeps to the policy of both
-    pages = [render(model, None if title is None else f"{title}: {name}", costs) for name, model in fitted.items()]
+    pages = [render(model, None if title is None else f"{title}: {name}", **more) for name, model in fitted.items()]
     return (
         _environment()
         .get_template("chooser.html")
@@ -87,31 +97,38 @@ def _render_several(models: Mapping[str, Fit | str], title: str | None, costs: A
     )
 
 
-def render(model: Fit, title: str | None = None, costs: Any = None) -> str:
-    """Return the page, with a list of the best prices where costs are stated."""
-    prices = None if costs is None else model.best_prices(costs=costs)
-    reading = reading_of(model)
+def render(model: Fit, title: str | None = None, *, costs: Any = None, currency: str = "") -> str:
+    """Return the page; parameters as in `write_report`."""
+    reading = reading_of(model, costs, shorten(currency, 12))
     names, count = [shorten(name) for name in model.observations_.shown_goods], len(reading.observations)
-    payload = as_payload(reading.market, reading.menu) | {"goods": names}
+    payload = as_payload(reading.market, reading.menu, reading.costs) | {"goods": names}
+    prices = None if costs is None or model.problem_.unpriced else model.best_prices(costs=costs)
     given = Material(model, model.account(), reading, payload, prices)
     environment, script = _environment(), _text("page.js")
-    shared = {"account": given.account, "customers_differ": model.customers_differ}
+    shared = {
+        "account": given.account,
+        "customers_differ": model.customers_differ,
+        "unit": f", {reading.currency}" if reading.currency else "",
+    }
     sections = []
     for section in SECTIONS:
         content = section.content_fn(given)
         if content is not None:
             html = environment.get_template(f"sections/{section.name}.html").render(shared | content)
             sections.append((section, html))
-    return environment.get_template("page.html").render(
+    trade, about = trade_of(model.observations_), counted(len(names), "good")
+    said = spoken(f"What {_purchases(model, count)} about {about}", trade)
+    html = environment.get_template("page.html").render(
         **shared,
         about=model.problem_.about,
-        title=title or f"What {_purchases(model, count)} about {counted(len(names), 'good')}{_left_out(model)}",
+        title=title or f"{said}{_left_out(model)}",
         sections=sections,
         data=safe_json(payload),
         style=_text("page.css"),
         script=script,
         fingerprint=_fingerprint(script),
     )
+    return page_in(html, trade, names)
 
 
 def _environment() -> jinja2.Environment:

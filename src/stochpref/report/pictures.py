@@ -20,7 +20,8 @@ from stochpref.decisions.best_prices import BestPrices
 from stochpref.demand import Elasticities
 from stochpref.models.account import Sketch
 from stochpref.regions import Regions, usable_rows
-from stochpref.report.findings import Curve, Reading
+from stochpref.report.findings import Reading
+from stochpref.responses import Curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +31,19 @@ Array = NDArray[np.float64]
 
 N_RANKED: Final = 20  # goods that a picture ranks; the table has all
 _RINGS, _ON_GLOBE, _DOTS = 24, 300, 400  # customers and draws that a picture of the sphere can show
+
+
+class Margins(NamedTuple):
+    """Where the axes of a picture lie, as shares of it, and the gap between two as a share of one."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+    wspace: float
+
+
+_OF_CURVES: Final = Margins(0.12, 0.985, 0.24, 0.97, 0.42)
 
 
 class Picture(NamedTuple):
@@ -42,9 +56,12 @@ class Picture(NamedTuple):
 
 def picture(
     draw: Callable[..., Any], alt: str, caption: str, *, size: tuple[float, float], panels: int = 1,
-    projection: str | None = None,
+    projection: str | None = None, margins: Margins | None = None,
 ) -> Picture:  # fmt: skip
-    """Return what `draw` puts on its axes; the same numbers give the same bytes."""
+    """Return what `draw` puts on its axes; the same numbers give the same bytes.
+
+    Margins are found by drawing everything once before, which takes as long again: pictures of one kind state them.
+    """
     from matplotlib import style  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -55,7 +72,9 @@ def picture(
     }  # fmt: skip
     with style.context(["default", options]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, layout="constrained" if margins is None else None)
+        if margins is not None:
+            figure.subplots_adjust(**margins._asdict())
         axes = [figure.add_subplot(1, panels, k + 1, projection=projection) for k in range(panels)]
         draw(*axes)
         return Picture(_as_uri(figure), alt, caption)
@@ -133,7 +152,7 @@ def of_elasticities(reading: Reading) -> Picture | None:
 
 
 def of_tastes(reading: Reading, centre: Array, draws: Array) -> Picture | None:
-    """Return the circle or sphere of tastes; None with more than three goods."""
+    """Return the circle or sphere of tastes; None with more than three goods, or where bundles have no regions."""
     data, dots = reading.observations, draws[:: max(len(draws) // _DOTS, 1)]
     names = data.problem.coordinates(data.goods)
     if len(names) not in (2, 3) or not data.problem.has_masses:
@@ -169,17 +188,15 @@ def of_curve(reading: Reading, curve: Curve) -> Picture:
 
     def draw(left: Axes, right: Axes) -> None:
         for ax, (mean, lower, upper), word in (
-            (left, curve.demand, "demand"),
-            (right, curve.revenue, "revenue from it"),
+            (left, curve.demand, "units a customer buys"),
+            (right, curve.earned, f"{curve.what} from a customer"),
         ):
-            plots.response(curve.prices, mean, lower, upper, ax, ylabel=word, title="", at=at)
+            plots.response(curve.prices, mean, lower, upper, ax, ylabel=word, at=at, seen=curve.seen)
+            ax.set_xlabel(f"price{f', {reading.currency}' if reading.currency else ''}")
 
-    best = curve.best_price
-    edge = best in (curve.prices[0], curve.prices[-1])
-    where = "beyond the prices shown" if edge else f"near {best:.3g}"
     return picture(
-        draw, f"Demand and revenue of {plots.label(name)} against its price",
-        f"revenue peaks {where}" if curve.revenue[0].max() > 0 else "nobody buys it", size=(4.6, 2.1), panels=2,
+        draw, f"Purchases and {curve.what} of {plots.label(name)} against its price", curve.verdict, size=(4.6, 2.1),
+        panels=2, margins=_OF_CURVES,
     )  # fmt: skip
 
 

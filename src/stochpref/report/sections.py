@@ -20,6 +20,7 @@ from stochpref.models.fit import Fit
 from stochpref.report import pictures
 from stochpref.report.findings import Reading
 from stochpref.report.provenance import code_of, origin_of, settings_of
+from stochpref.report.trade import trade_of
 from stochpref.report.verdict import headline_of, points_of, tiles_of
 from stochpref.report.words import facts_of, good_rows, notes_of, price_points, price_rows, seen, start_rows, unit_rows
 
@@ -87,8 +88,10 @@ def _whatif(given: Material) -> Content | None:
     return {"start": start_rows(given.reading), "payload": given.payload}
 
 
-def _demand(given: Material) -> Content:
+def _demand(given: Material) -> Content | None:
     reading = given.reading
+    if not trade_of(reading.observations).has_prices:
+        return None  # nobody earns what projects cost, nor are they offered at other costs
     return {
         "limits": [seen(reading.observations), *given.model.cautions(reading.menu)],
         "curves": [(given.names[curve.good], pictures.of_curve(reading, curve)) for curve in reading.curves],

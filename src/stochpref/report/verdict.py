@@ -47,10 +47,12 @@ def tiles_of(model: Fit, account: Account, reading: Reading) -> list[tuple[str, 
 
 
 def _revenue(model: Fit, reading: Reading) -> list[tuple[str, str]]:
-    """Return the revenue of a customer, where it is not what was put in."""
+    """Return the revenue from a customer, where it is not what was put in, and the profit, where costs are known."""
+    start, unit = reading.start, f", {reading.currency}" if reading.currency else ""
+    told = [] if start.profit is None else [(figure(start.profit[0]), f"profit from a customer{unit}, typical menu")]
     if model.problem_.needs_budget and reading.observations.audit().is_all_spent:
-        return []
-    return [(figure(reading.start.revenue[0]), "revenue of a customer at the typical menu")]
+        return told
+    return [(figure(start.revenue[0]), f"revenue from a customer{unit}, typical menu"), *told]
 
 
 def check_points(check: PredictiveCheck) -> list[Verdict]:

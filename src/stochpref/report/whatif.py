@@ -41,6 +41,7 @@ class Answer(NamedTuple):
     mean, lower, upper : (n,) expected purchases of a customer.
     buyers : (n,) share of customers who buy some of it.
     total, revenue : (mean, lower, upper) of all goods together, and of the money spent.
+    profit : the same of what is left of it after costs; None where these are not known.
     baskets : the most common sets of goods, as places, and the share of customers with each.
     """
 
@@ -50,6 +51,7 @@ class Answer(NamedTuple):
     buyers: Array
     total: tuple[float, float, float]
     revenue: tuple[float, float, float]
+    profit: tuple[float, float, float] | None
     baskets: tuple[tuple[tuple[int, ...], float], ...]
 
 
@@ -61,8 +63,8 @@ def sizes(n_goods: int) -> tuple[int, int]:
     return n_customers, int(np.clip(_MOST / (n_customers * n_goods), 20, MAX_DRAWS))
 
 
-def answer(market: Market, menu: Menus) -> Answer:
-    """Return what the customers buy from one menu of all goods."""
+def answer(market: Market, menu: Menus, unit_costs: Array | None = None) -> Answer:
+    """Return what the customers buy from one menu of all goods, and the profit if units have known costs (n,)."""
     prices, problem = menu.prices[0], problem_of(menu)
     columns = places_of(problem.coordinates(menu.goods), market.goods)
     n_draws = market.n_draws
@@ -86,11 +88,12 @@ def answer(market: Market, menu: Menus) -> Answer:
         buyers=buyers / count,
         total=_with_interval(demand.sum(axis=1)),
         revenue=_with_interval(demand @ costs),
+        profit=None if unit_costs is None else _with_interval(demand @ (costs - unit_costs)),
         baskets=_most_common(baskets, prices.size, count),
     )
 
 
-def as_payload(market: Market, menu: Menus) -> dict[str, Any]:
+def as_payload(market: Market, menu: Menus, unit_costs: Array | None = None) -> dict[str, Any]:
     """Return what the page's script needs, as JSON holds it; arrays as base64 of little-endian doubles."""
     known = menu.prices[0][np.isfinite(menu.prices[0])]
     asking = np.where(np.isfinite(menu.prices[0]), menu.prices[0], rounded(np.median(known)) if known.size else 1.0)
@@ -99,6 +102,7 @@ def as_payload(market: Market, menu: Menus) -> dict[str, Any]:
         "prices": asking.tolist(),
         "offered": np.isfinite(menu.prices[0]).tolist(),
         "caps": [float(cap) if np.isfinite(cap) else None for cap in caps],
+        "costs": None if unit_costs is None else unit_costs.tolist(),
         "budget": float(menu.budgets[0]) if problem.needs_budget else None,
         "problem": problem.name,
         "settings": plain(problem.settings()),
