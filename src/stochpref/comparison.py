@@ -177,24 +177,7 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
     held_out : observations that none of them learned from. Without them only leave-one-out scores of heterogeneous fits
         to the same data can be compared. A fit of another problem is asked of the same bundles under its own.
     """
-    if len(fits) < 2:
-        raise InvalidArgument(f"fits must be two or more, by name; received {len(fits)}")
-    if held_out is not None:
-        check_observations(held_out, PROBLEMS)
-    for name, model in fits.items():
-        if not callable(getattr(model, "log_likelihood", None)):
-            raise InvalidArgument(f"fits[{name!r}] must have a method log_likelihood(observations); received {model!r}")
-        if held_out is None and not isinstance(model, Fit):
-            raise InvalidArgument(
-                f"fits[{name!r}] is no fit of stochpref: it can be compared only on held_out; pass some"
-            )
-    kinds = {name: model.scores_are for name, model in fits.items() if isinstance(model, Fit)}
-    if len(set(kinds.values())) > 1:
-        told = ", ".join(f"{name!r} scores {kind}" for name, kind in kinds.items())
-        raise InvalidArgument(
-            f"fits must score the same thing, for densities and probabilities cannot be compared; {told}; compare fits "
-            "of goods that satiate among themselves"
-        )
+    kind = _check_fits(fits, held_out)
     left_out = {name: _left_out(model) for name, model in fits.items()}
     apart, why_not = _read_apart(fits, held_out)
     asked = {name: _as_solved(name, model, held_out) for name, model in fits.items()}
@@ -222,8 +205,31 @@ def compare_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None
         tuple(differences),
         0 if held_out is None else len(held_out),
         (*rough, *why_not, *_warnings(fits, asked, are_refereed=apart is not None)),
-        next(iter(kinds.values()), "probabilities"),
+        kind,
     )
+
+
+def _check_fits(fits: Mapping[str, Fit | Scored], held_out: Observations | None) -> str:
+    """Refuse what cannot be compared; return what scores are the logarithms of."""
+    if len(fits) < 2:
+        raise InvalidArgument(f"fits must be two or more, by name; received {len(fits)}")
+    if held_out is not None:
+        check_observations(held_out, PROBLEMS)
+    for name, model in fits.items():
+        if not callable(getattr(model, "log_likelihood", None)):
+            raise InvalidArgument(f"fits[{name!r}] must have a method log_likelihood(observations); received {model!r}")
+        if held_out is None and not isinstance(model, Fit):
+            raise InvalidArgument(
+                f"fits[{name!r}] is no fit of stochpref: it can be compared only on held_out; pass some"
+            )
+    kinds = {name: model.scores_are for name, model in fits.items() if isinstance(model, Fit)}
+    if len(set(kinds.values())) > 1:
+        told = ", ".join(f"{name!r} scores {kind}" for name, kind in kinds.items())
+        raise InvalidArgument(
+            f"fits must score the same thing, for densities and probabilities cannot be compared; {told}; compare fits "
+            "of goods that satiate among themselves"
+        )
+    return next(iter(kinds.values()), "probabilities")
 
 
 def _read_apart(

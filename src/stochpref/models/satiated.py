@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from stochpref import __version__
 from stochpref.checks import check_choice
-from stochpref.errors import NotConverged, NotIdentified, UnreadableData
+from stochpref.demand import typical_menu
+from stochpref.errors import InvalidArgument, NotConverged, NotIdentified, UnreadableData
 from stochpref.laws import LognormalLaw
 from stochpref.models.account import Account
 from stochpref.models.candidate import Candidate
@@ -298,7 +299,7 @@ class SatiatedUtility(Fit):
 
     def elasticities(
         self,
-        menus: Any,
+        menus: Any = None,
         budgets: ArrayLike | None = None,
         *,
         goods: Sequence[str] | None = None,
@@ -310,10 +311,13 @@ class SatiatedUtility(Fit):
 
         Parameters
         ----------
-        goods, menus, budgets, level, n_customers, n_draws : as of every fit.
+        menus : one, as in `demand`; None for the typical one of those observed.
+        goods, budgets, level, n_customers, n_draws : as of every fit.
         """
-        found = super().elasticities(menus, budgets, goods=goods, level=level, n_customers=n_customers, n_draws=n_draws)
-        faced = self._faced(menus, budgets)
+        faced = typical_menu(self.observations_) if menus is None else self._faced(menus, budgets)
+        if len(faced) != 1:
+            raise InvalidArgument(f"elasticities are taken at one menu; received {len(faced)}; pass menus[t]")
+        found = super().elasticities(faced, goods=goods, level=level, n_customers=n_customers, n_draws=n_draws)
         return with_split(found, self._asked(n_customers, n_draws, 2 * len(found.goods)), faced)
 
     def log_density(self, observations: Observations) -> Array:
