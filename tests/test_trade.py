@@ -58,8 +58,8 @@ def words_of(html: str) -> str:
 def test_a_page_of_votes_speaks_of_voters_projects_and_support() -> None:
     html = page.render(votes())
     said = words_of(html)
-    for name in NAMES:
-        assert f"<bdi>{name.replace('&', '&amp;')}</bdi>" in html
+    for k, name in enumerate(NAMES):
+        assert f"<bdi>{k + 1} {name.replace('&', '&amp;')}</bdi>" in html
         said = said.replace(name, "")
     assert "<title>What 48 ballots say about 3 projects</title>" in html
     assert "What is supported" in said

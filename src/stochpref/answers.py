@@ -57,6 +57,8 @@ def _liking(audit: Audit) -> tuple[str, str]:
 
 def _prices(audit: Audit) -> tuple[str, str]:
     n_seen = audit.n_goods - len(audit.never_offered)
+    if audit.is_all_bought:
+        return "no", "only what was bought has a price"
     if audit.is_one_menu:
         return "no", "all faced one menu: other prices rest on the form of the model"
     if len(audit.fixed_prices) >= n_seen:
