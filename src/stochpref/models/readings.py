@@ -138,6 +138,7 @@ def compare_readings(observations: Observations, *, random_state: int | np.rando
     InvalidArgument : budgets are what was spent, or there are too few observations to hold some out.
     """
     check_observations(observations)
+    observations = changed(observations, features={})
     found = observations.audit()
     if not observations.problem.has_kinds or found.is_all_spent:
         raise InvalidArgument(
