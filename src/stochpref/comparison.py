@@ -239,7 +239,7 @@ def _read_apart(
 
     None where all read alike, or the same purchases are not to be had: then a line says why.
     """
-    fits = {name: model for name, model in given.items() if isinstance(model, Fit)}
+    fits = {name: model for name, model in given.items() if isinstance(model, Fit) and model.customers_differ}
     if len({_reading(model) for model in fits.values()}) < 2:
         return None, ()
     first, *others = fits.values()
@@ -260,9 +260,9 @@ def _read_apart(
         rows = np.sort(np.random.default_rng(0).permutation(len(asked))[:_MOST_ASKED])
         asked, needs = asked[rows], model.problem_.needs_budget
         if needs and not is_spent and not (np.isfinite(asked.budgets).all() and _is_stated(held_out)):
-            raise InvalidArgument(
-                f"held_out must have budgets as stated, which {shown(name)} goes by; received what was spent, or none; "
-                "read it without budget='spent' (--budget spent)"
+            return None, (
+                f"fits that read budgets differently could be compared by which goods were bought, but {shown(name)} goes "
+                "by budgets that are stated, and purchases held out have what was spent, or none: read them as stated",
             )
         menus = changed(
             asked.menus, problem=model.problem_, budgets=asked.budgets if needs else np.full(len(rows), np.inf)

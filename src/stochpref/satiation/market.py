@@ -48,6 +48,11 @@ class SatiatedMarket:
     moves: MarketMoves | None = None
 
     @property
+    def is_steady(self) -> bool:
+        """Whether no feature moves them."""
+        return self.moves is None
+
+    @property
     def n_draws(self) -> int:
         """Number of laws."""
         return len(self.location)
