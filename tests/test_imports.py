@@ -61,6 +61,7 @@ ORDER = [
     "tastes",
     "programmes",
     "models",
+    "refereeing",
     "comparison",
     "groups",
     "result_plots",
