@@ -21,7 +21,7 @@ def report(
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
     costs: Annotated[
         Path | None,
-        typer.Option(help="What a unit of each good costs you, columns good and cost: profit beside revenue, and the best prices."),
+        typer.Option(help="What a unit of each good costs you, columns good and cost: adds profit, and best prices."),
     ] = None,
     currency: Annotated[str, typer.Option(help="Of prices, shown beside money, such as EUR.")] = "",
     as_json: Annotated[bool, json_option("Print path and size as JSON.")] = False,

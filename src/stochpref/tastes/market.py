@@ -103,6 +103,11 @@ class TasteMarket:
     n_crowds: int
 
     @property
+    def is_steady(self) -> bool:
+        """False: what is faced moves them."""
+        return False
+
+    @property
     def goods(self) -> tuple[str, ...]:
         """Names, in the order of the utilities."""
         return self.design.goods
