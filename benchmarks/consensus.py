@@ -17,7 +17,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, hstack
 
 import stochpref as sp
-from benchmarks.programmes import fit_trimmed_hinge
+from benchmarks.published import fit_trimmed_hinge
 from stochpref.consensus.effort import Effort
 from stochpref.laws import uniform_directions
 from stochpref.paper.annealing import Annealing

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import stochpref as sp
 from benchmarks.consensus import direction
-from benchmarks.programmes import (
+from benchmarks.published import (
     PeerFailure,
     fit_feasible,
     fit_hinge,

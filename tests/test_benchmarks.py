@@ -18,7 +18,7 @@ HERE: Numbers = {"draws": np.array([1.0, 2.0, np.nan]), "name": np.array("gibbs"
 def test_every_module_with_a_main_is_a_benchmark() -> None:
     known = command.benchmarks()
     assert {"choice", "gpu", "real_data", "calibration", "posterior", "ratios", "same_numbers"} <= set(known)
-    assert not {"timing", "sides", "programmes", "cases"} & set(known)
+    assert not {"timing", "sides", "published", "cases"} & set(known)
     assert all(known.values())
     assert set(command.USUAL) <= set(known)
 

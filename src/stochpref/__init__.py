@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from stochpref.problems.divisible import choose as choose
     from stochpref.programmes.decisions import Decisions as Decisions
     from stochpref.programmes.linear import LinearProgramme as LinearProgramme
+    from stochpref.programmes.moments import fit_moments as fit_moments
     from stochpref.readers import StoredObservations as StoredObservations
     from stochpref.readers import read_menus as read_menus
     from stochpref.readers import read_observations as read_observations
@@ -134,6 +135,7 @@ _HOME = {
     "fit_best": "models",
     "fit_groups": "groups",
     "fit_maximum_likelihood": "likelihood",
+    "fit_moments": "programmes.moments",
     "learn_sequentially": "design",
     "load_fit": "models",
     "log_mass": "probability",

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 class Deciding:
     """Decisions of a fit. What they need is imported when they are asked for."""
 
+    def _check_priced(self) -> None:
+        """Refuse a model that is not fitted, or to something without goods and prices."""
+        check_is_fitted(self)
+
     def best_prices(
         self,
         menus: Any = None,
@@ -55,7 +59,7 @@ class Deciding:
         ------
         InvalidArgument : money cannot be kept, or costs, bounds, ladder or order leave a good without a price.
         """
-        check_is_fitted(self)
+        self._check_priced()
         from stochpref.decisions.prices import best_prices  # noqa: PLC0415
 
         return best_prices(
@@ -77,7 +81,7 @@ class Deciding:
         costs : of a unit of each good, as in `best_prices`; None to judge by revenue.
         prices : of each good; those in the middle of the menus if None.
         """
-        check_is_fitted(self)
+        self._check_priced()
         from stochpref.decisions.assortment import best_assortment  # noqa: PLC0415
 
         return best_assortment(cast("Fit", self), menus, size=size, costs=costs, prices=prices)
@@ -95,7 +99,7 @@ class Deciding:
         by_customer : purchases come from customers who come again, as in the data, and resemble one another.
         costs : of a unit of each good, for the profit.
         """
-        check_is_fitted(self)
+        self._check_priced()
         from stochpref.decisions.forecasting import forecast  # noqa: PLC0415
 
         return forecast(cast("Fit", self), menus, n_customers, level=level, by_customer=by_customer, costs=costs)
@@ -111,7 +115,7 @@ class Deciding:
         rule : "demand", the projects with the most support in all that the budget covers, or "greedy", one after
             another in falling order of support while they fit.
         """
-        check_is_fitted(self)
+        self._check_priced()
         from stochpref.decisions.funding import fund  # noqa: PLC0415
 
         return fund(cast("Fit", self), costs, budget, rule)

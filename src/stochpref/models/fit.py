@@ -32,7 +32,8 @@ from stochpref.models.account import Account, as_sentence
 from stochpref.models.candidate import Candidate
 from stochpref.models.ranking import Ranking, as_learned
 from stochpref.models.shared import check_observations
-from stochpref.models.storage import SavedFit, save_model
+from stochpref.models.storage import SavedFit, restore_check, save_model
+from stochpref.models.values import Values
 from stochpref.observations import Menus, Observations
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS
 from stochpref.predictive_check import PredictiveCheck, check_purchases
@@ -300,10 +301,17 @@ class Fit(Deciding, BaseEstimator, ABC):  # type: ignore[misc]
         """Return whether customers of the fit, facing what was faced, buy as was bought; computed once and saved."""
         check_is_fitted(self)
         if self.check_ is None:
-            rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 2])
-            data = self.observations_.under(self.problem_)
-            self.check_ = check_purchases(self.market(1, _CHECKED_DRAWS), data, rng=rng)
+            self.check_ = self._checked()
         return self.check_
+
+    def _checked(self) -> PredictiveCheck:
+        rng = np.random.default_rng([0 if self.seed_ is None else self.seed_, 2])
+        data = self.observations_.under(self.problem_)
+        return check_purchases(self.market(1, _CHECKED_DRAWS), data, rng=rng)
+
+    def restore_check(self, learned: Values) -> None:
+        """Take back the predictive check that the fit was saved with."""
+        self.check_ = restore_check(learned, self.observations_)
 
     def verdicts(self) -> Verdicts:
         """Return whether the fit has converged, is identified and fits, in grades and words."""

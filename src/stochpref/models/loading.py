@@ -11,7 +11,7 @@ from stochpref.errors import InvalidArgument, UnreadableData, shown
 from stochpref.loading import load
 from stochpref.models.fit import Fit
 from stochpref.models.ranking import restore_ranking
-from stochpref.models.storage import read_fit, restore_check
+from stochpref.models.storage import read_fit
 from stochpref.names import MODELS
 
 
@@ -34,7 +34,7 @@ def load_fit(folder: str | Path) -> Fit:
             known = " or ".join(MODELS)
             raise UnreadableData(f"{folder}: a fit must be of model {known}; found {shown(repr(saved.model), 60)}")
         model: Fit = load(MODELS[saved.model]).restore(saved)
-        model.check_ = restore_check(saved.learned, model.observations_)
+        model.restore_check(saved.learned)
         model.ranking_ = restore_ranking(saved.learned)
     except UnreadableData:
         raise

@@ -24,7 +24,8 @@ from stochpref.features import PRICE
 from stochpref.loading import load
 from stochpref.market import Market
 from stochpref.models.account import Account
-from stochpref.models.fit import Fit, Wanted
+from stochpref.models.deciding import Decider, FitOfDecisions
+from stochpref.models.fit import Wanted
 from stochpref.models.normal_engine import Engine, Task
 from stochpref.models.shared import check_observations, generator
 from stochpref.models.storage import SavedFit, restore_model
@@ -34,12 +35,15 @@ from stochpref.posterior.chains import Plan
 from stochpref.posterior.results import MAX_LIKELIHOOD_DRAWS, group, observations_of
 from stochpref.predictive_check import PredictiveCheck, check_bundles
 from stochpref.problems import Problem, check_handled
+from stochpref.programmes.decisions import Decisions, are_decisions
+from stochpref.programmes.storing import decisions_of, holds_decisions
 from stochpref.stores.packing import data_hash
 from stochpref.tastes.results import CustomerCoefficients
 from stochpref.verdicts import Verdict
 
 Array = NDArray[np.float64]
 
+_OF_DECISIONS: Final = "models.normal_decisions:OfDecisions"
 _HANDLED: Final = ("divisible", "one", "open", "whole")  # problems whose utilities it draws
 # What learns the law, by whether every customer, and not every purchase, has a taste of its own.
 _ENGINES: Final[dict[bool, str]] = {
@@ -49,7 +53,7 @@ _ENGINES: Final[dict[bool, str]] = {
 _REPLICATES: Final = 200  # of the predictive check
 
 
-class NormalUtility(Fit):
+class NormalUtility(FitOfDecisions):
     """The posterior of a normal law of utilities, of which only directions matter.
 
     Parameters
@@ -129,16 +133,14 @@ class NormalUtility(Fit):
         self.engine = engine
         self.verbose = verbose
 
-    def fit(self, observations: Observations, y: None = None) -> Self:  # noqa: ARG002
-        """Draw from the posterior of the law given observations.
+    def fit(self, observations: Observations | Decisions, y: None = None) -> Self:  # noqa: ARG002
+        """Draw from the posterior of the law given observations, or `Decisions`, which covariance="diagonal" takes.
 
         Warns
         -----
         NotConverged : the draws are too few or disagree.
         NotIdentified : the data leave the mean or spreads open.
         """
-        check_observations(observations)
-        check_handled(observations, "NormalUtility", problems=_HANDLED, nonempty=True)
         check_choice(self.covariance, "covariance", COVARIANCES)
         check_count(self.n_factors, "n_factors", 1)
         check_choice(self.engine, "engine", ("cpu",))
@@ -146,19 +148,10 @@ class NormalUtility(Fit):
         plan = Plan.checked(
             self.n_chains, self.n_draws, self.n_effective, self.max_draws, self.max_seconds, self.checkpoint
         )
-        if len(observations.problem.coordinates(observations.goods)) < 2:
-            raise InvalidArgument(
-                f"observations must be of two goods or more, for what is wanted is told by comparison; received one, "
-                f"{observations.goods[0]!r}; add what else was on offer, with its price, bought or not"
-            )
-        refuse_baskets(observations)
+        self._take(observations)
         rng, self.seed_ = generator(self.random_state)
-        source = observations.under(_settled(observations))
-        self.problem_, self.goods_, self.n_features_in_ = source.problem, source.goods, source.n_goods
-        self.data_hash_, self.n_observations_ = data_hash(source), len(source)
-        self.observations_ = source
         engine = cast(type[Engine], load(self._engine_place()))
-        self._conclude(engine.learn(self, Task(source, plan, int(rng.integers(2**63)))))
+        self._conclude(engine.learn(self, Task(self.observations_, plan, int(rng.integers(2**63)))))
         self.command_: list[str] | None = None
         if not self.is_converged_:
             warnings.warn(self._engine.judge()[0].text, NotConverged, stacklevel=2)
@@ -166,7 +159,32 @@ class NormalUtility(Fit):
             warnings.warn(self._engine.judge()[1].text, NotIdentified, stacklevel=2)
         return self
 
+    def _take(self, observations: Observations | Decisions) -> None:
+        """Keep what is known of the data before anything is learned."""
+        if are_decisions(observations):
+            self._take_decisions(observations)
+            return
+        check_observations(observations)
+        check_handled(observations, "NormalUtility", problems=_HANDLED, nonempty=True)
+        purchases = cast(Observations, observations)
+        if len(purchases.problem.coordinates(purchases.goods)) < 2:
+            raise InvalidArgument(
+                f"observations must be of two goods or more, for what is wanted is told by comparison; received one, "
+                f"{purchases.goods[0]!r}; add what else was on offer, with its price, bought or not"
+            )
+        refuse_baskets(purchases)
+        source = purchases.under(_settled(purchases))
+        self.problem_, self.goods_, self.n_features_in_ = source.problem, source.goods, source.n_goods
+        self.data_hash_, self.n_observations_ = data_hash(source), len(source)
+        self.observations_ = source
+
+    @property
+    def _decider(self) -> Decider | None:
+        return cast(Decider, self._engine) if are_decisions(self.observations_) else None
+
     def _engine_place(self) -> str:
+        if are_decisions(self.observations_):
+            return _OF_DECISIONS
         if not isinstance(self.by_customer, bool):
             raise InvalidArgument(f"by_customer must be True or False; received {self.by_customer!r}")
         return _ENGINES[self.by_customer]
@@ -348,21 +366,25 @@ class NormalUtility(Fit):
             "sampler": self.sampler_, "reason": self.reason_, "status": self.status_, "seconds": self.seconds_,
             "n_dropped": self.n_dropped_, "diagnostics": self.diagnostics_.as_dict(), **self._engine.as_record(),
         }  # fmt: skip
-        return learned, self.posterior_
+        return learned, self._engine.as_tree()
 
     @classmethod
     def restore(cls, saved: SavedFit) -> Self:
         """Return the model that a saved fit describes."""
         model, learned = restore_model(cls, saved, {}), saved.learned
         check_choice(model.covariance, "covariance", COVARIANCES)
-        kept = model.observations_ = observations_of(saved.tree)
-        model.goods_, model.problem_ = kept.goods, kept.problem
+        width = model.n_features_in_
+        if holds_decisions(saved.tree):
+            model._take_decisions(decisions_of(saved.tree))
+        else:
+            kept = model.observations_ = observations_of(saved.tree)
+            model.goods_, model.problem_ = kept.goods, kept.problem
         named = tuple(str(name) for name in group(saved.tree, "posterior")["good"].values)
-        if not (model.coordinates_ == named and kept.n_goods == model.n_features_in_):
+        if not (model.coordinates_ == named and len(model.goods_) == width):
             raise UnreadableData(
                 f"{learned.where}: goods of draws, data and header must be the same; save the fit again"
             )
-        model.n_observations_ = saved.header.part("data").whole("n_observations", len(kept))
+        model.n_observations_ = saved.header.part("data").whole("n_observations", len(model.observations_))
         model._conclude(load(model._engine_place()).restore(model, saved.tree, learned))
         return model
 

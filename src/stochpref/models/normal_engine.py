@@ -84,6 +84,10 @@ class Engine(ABC):
     def as_record(self) -> dict[str, Any]:
         """Return what was learned beside the tree, as JSON holds it."""
 
+    def as_tree(self) -> xr.DataTree:
+        """Return draws and data, as a saved fit holds them."""
+        return self.tree
+
     @property
     @abstractmethod
     def mean(self) -> Array:

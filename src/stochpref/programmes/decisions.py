@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -142,3 +142,8 @@ class Decisions:
         for name, values in arrays.items():
             found.update(f"{name}{values.shape}".encode() + np.ascontiguousarray(values).tobytes())
         return found.hexdigest()
+
+
+def are_decisions(data: object) -> TypeGuard[Decisions]:
+    """Tell decisions of programmes from observations of purchases."""
+    return isinstance(data, Decisions)

@@ -73,6 +73,11 @@ class LinearProgramme(Programme):
         self._prepared: _Prepared | None = None
 
     @property
+    def is_same_for_all(self) -> bool:
+        """Whether all rows share one set."""
+        return self.n_observations is None
+
+    @property
     def A(self) -> Array:  # noqa: N802
         """Coefficients of the inequalities."""
         return self._arrays["A"]

@@ -10,7 +10,7 @@ G u >= 0 of the utilities that explain a decision, or None where it does not kno
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,9 +31,19 @@ class Programme(ABC):
     n_observations : that have sets of their own; None where one set is everybody's, or the problem does not say.
     """
 
+    name: ClassVar[str] = "programme"
     n_variables: int
     names: tuple[str, ...]
     n_observations: int | None
+
+    @property
+    def is_same_for_all(self) -> bool:
+        """Whether all rows are known to share one set."""
+        return False
+
+    def coordinates(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return what utilities are about: the variables."""
+        return names
 
     @abstractmethod
     def solve(self, utilities: ArrayLike, rows: ArrayLike | None = None) -> Array:

@@ -71,6 +71,7 @@ def _checked(model: object) -> Fit:
             f"model must be a fitted model of stochpref; received {type(model).__name__}"
             f"{' not fitted' if isinstance(model, Fit) else ''}; call fit first"
         )
+    model._check_priced()
     return model
 
 
