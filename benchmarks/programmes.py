@@ -132,13 +132,15 @@ def study_regret(sizes: tuple[int, ...], seeds: int) -> None:
         for level in LEVELS:
             trials = [run_trial(level, count, seed) for seed in range(seeds)]
             found, score = np.array([t.regret for t in trials]), np.array([t.score for t in trials])
+            seconds = np.array([t.seconds for t in trials])
+            r_hat, effective = (np.median([getattr(t, name) for t in trials]) for name in ("r_hat", "effective"))
             print(
                 f"T = {count}, {level}: {found.mean(axis=0).round(4)}; ours less moments "
                 f"{told(found[:, 0] - found[:, 1])}, less Adam {told(found[:, 0] - found[:, 2])}; log score "
-                f"{score.mean(axis=0).round(4)}, ours less moments {told(score[:, 0] - score[:, 1])}; {np.mean([t.seconds for t in trials]):.1f} s of a core "
-                f"(most {max(t.seconds for t in trials):.1f}); converged {[t.converged for t in trials]}, R-hat "
-                f"{np.median([t.r_hat for t in trials]):.2f}, fewest effective "
-                f"{np.median([t.effective for t in trials]):.0f} of 2,000 (medians); {seeds} seeds",
+                f"{score.mean(axis=0).round(4)}, ours less moments {told(score[:, 0] - score[:, 1])}; "
+                f"{seconds.mean():.1f} s of a core (most {seconds.max():.1f}); converged "
+                f"{[t.converged for t in trials]}, R-hat {r_hat:.2f}, fewest effective {effective:.0f} of 2,000 "
+                f"(medians); {seeds} seeds",
                 flush=True,
             )
 

@@ -110,7 +110,7 @@ class FitOfDecisions(Fit, ABC):
         self._check_priced()
         return super()._faced(menus, budgets)
 
-    def _bought(self, utility: Array, menus: Any, budgets: ArrayLike | None) -> Array:
+    def _bought(self, utility: Array | None, menus: Any, budgets: ArrayLike | None) -> Array:
         self._check_priced()
         return super()._bought(utility, menus, budgets)
 

@@ -177,9 +177,11 @@ class OfDecisions(Engine):
     def restore_check(self, saved: Values) -> DecisionCheck:
         """Return the check that a fit was saved with."""
         n = self.decisions.n_variables
-        arrays = (saved.numbers(name, n) for name in ("mean", "mean_lower", "mean_upper", "spread"))
-        shares = (saved.number(name, 0.0, 1.0) for name in ("common", "common_lower", "common_upper"))
-        return DecisionCheck(self.decisions.names, *arrays, *shares, saved.whole("n_rows", 1))
+        mean, lower, upper, spread = (saved.numbers(name, n) for name in ("mean", "mean_lower", "mean_upper", "spread"))
+        common, fewest, most = (saved.number(name, 0.0, 1.0) for name in ("common", "common_lower", "common_upper"))
+        return DecisionCheck(
+            self.decisions.names, mean, lower, upper, spread, common, fewest, most, saved.whole("n_rows", 1)
+        )
 
     def judge(self) -> tuple[Verdict, Verdict]:
         """Return the verdicts on draws and data."""

@@ -134,7 +134,7 @@ class Cuts:
         is_told = ~self._has_inside & self.is_complete  # of its own cone, by an optimiser of one's own
         away = (self.chosen - self.chosen.mean(axis=0)) @ self.basis
         dead: list[int] = []
-        for t in pending:
+        for t in pending.tolist():
             is_no_direction = np.linalg.norm(away[t]) < _SAME
             self.inside[t] = np.ones(self.basis.shape[1]) if is_no_direction else away[t]
         for _ in range(_MOST_ROUNDS):
