@@ -165,8 +165,8 @@ class NormalUtility(FitOfDecisions):
             self._take_decisions(observations)
             return
         check_observations(observations)
-        check_handled(observations, "NormalUtility", problems=_HANDLED, nonempty=True)
         purchases = cast(Observations, observations)
+        check_handled(purchases, "NormalUtility", problems=_HANDLED, nonempty=True)
         if len(purchases.problem.coordinates(purchases.goods)) < 2:
             raise InvalidArgument(
                 f"observations must be of two goods or more, for what is wanted is told by comparison; received one, "
