@@ -94,10 +94,12 @@ def score(name: str, learn: sp.Observations, fresh: sp.Observations, *, posterio
             model = sp.HeterogeneousUtility(random_state=0).fit(learn)
         took = time.perf_counter() - started
         line(f"{name}, posterior ({model.sampler_})", model.log_likelihood(fresh), took)
-        shares = model.demand(fresh.menus if len(fresh) < 600 else fresh.menus[:600]).mean
-        seen = np.round(fresh.bundles.mean(axis=0), 3)
-        print(f"        shares predicted {np.round(shares.mean(axis=0), 3)}, seen {seen}")
-        print(f"        they add up to 1 within {np.abs(shares.sum(axis=1) - 1).max():.1e} (choices only)")
+        found = model.demand(fresh.menus if len(fresh) < 600 else fresh.menus[:600], n_customers=512, n_draws=50)
+        low, high, shares = (np.round(ends.mean(axis=0), 3) for ends in (found.lower, found.upper, found.mean))
+        seen = fresh.bundles.mean(axis=0)
+        error = np.round(np.sqrt(seen * (1 - seen) / len(fresh)), 3)
+        print(f"        shares predicted {shares}, 90 % between {low} and {high}; seen {np.round(seen, 3)} ± {error}")
+        print(f"        they add up to 1 within {np.abs(found.mean.sum(axis=1) - 1).max():.1e} (choices only)")
     return law
 
 

@@ -73,20 +73,28 @@ def _merge(
 ) -> int:  # fmt: skip
     """Write at `place` a list merged with another to which a cost and a value are added; return where it ends."""
     end, highest = place, -np.inf
-    while one < one_end or other < other_end:
-        k, v = np.inf, -np.inf
-        if other < other_end:
-            k, v = costs[other] + cost, values[other] + value
-        if one < one_end and (costs[one] < k or (costs[one] == k and values[one] >= v)):
+    while one < one_end and other < other_end:
+        k, v = costs[other] + cost, values[other] + value
+        if costs[one] < k or (costs[one] == k and values[one] >= v):
             k, v = costs[one], values[one]
             one += 1
         else:
             other += 1
         if k > limit:
-            break
+            return end
         if v > highest:
             costs[end], values[end], highest = k, v, v
             end += 1
+    while one < one_end:  # what is left of one list needs no comparison with the other
+        if values[one] > highest:
+            costs[end], values[end], highest = costs[one], values[one], values[one]
+            end += 1
+        one += 1
+    while other < other_end and costs[other] + cost <= limit:
+        if values[other] + value > highest:
+            costs[end], values[end], highest = costs[other] + cost, values[other] + value, values[other] + value
+            end += 1
+        other += 1
     return end
 
 
@@ -113,8 +121,9 @@ def extended(
         begin, end, tail = tail, merged_end, merged_end
     if place + end - begin > costs.shape[0]:
         costs, values = _with_room(costs, values, place + end - begin)
-    for k in range(end - begin):
-        costs[place + k], values[place + k] = costs[begin + k], values[begin + k]
+    if begin != place:
+        for k in range(end - begin):
+            costs[place + k], values[place + k] = costs[begin + k], values[begin + k]
     return costs, values, place + end - begin
 
 
