@@ -346,14 +346,13 @@ def _tiny(n: int) -> Array:
 
 
 def _around(law: TasteLaw, phi: Array, information: Array, seed: int) -> Draws:
-    """Return laws drawn around the mode by the curvature there."""
-    rng = np.random.default_rng([seed, 5])
-    root = np.linalg.cholesky(np.linalg.inv(information))
-    drawn = phi + rng.standard_normal((_AROUND_MODE, law.n_parameters)) @ root.T
-    covariance = np.array([law.covariance(one) for one in drawn])
+    """Return laws at the mode, but for means, which are drawn by the curvature there: of spreads it is a poor guide."""
+    rng, p = np.random.default_rng([seed, 5]), law.p
+    root = np.linalg.cholesky(np.linalg.inv(information)[:p, :p])
+    mean = phi[:p] + rng.standard_normal((_AROUND_MODE, p)) @ root.T
+    covariance = np.tile(law.covariance(phi), (1, _AROUND_MODE, 1, 1))
     none = np.zeros((1, _AROUND_MODE, 1))
-    parameters = {"mean": drawn[None, :, : law.p], "covariance": covariance[None], "log_probability": none}
-    return Draws(parameters, {})
+    return Draws({"mean": mean[None], "covariance": covariance, "log_probability": none}, {})
 
 
 def _fingerprint_of(model: NormalUtility, task: Task) -> dict[str, Any]:

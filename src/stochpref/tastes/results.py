@@ -184,4 +184,6 @@ class TasteSummary(Drawn):
         between = f"{row.lower:.3f} to {row.upper:.3f}"
         if not row.is_known:
             return f"{name}{between:<19}{'open':>9}   chains do not agree on how much customers differ"
+        if row.spread_lower == row.spread_upper:
+            return f"{name}{between:<19}{row.spread:>9.3f}   the likeliest; how sure is not known"
         return f"{name}{between:<19}{row.spread:>9.3f}   {row.spread_lower:.3f} to {row.spread_upper:.3f}"
