@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 import stochpref as sp
 from stochpref import cli
 from stochpref.laws import VonMisesFisher
+from stochpref.mass.masses import exact_log_mass
+from stochpref.mass.mixture import mixture_sums
 from stochpref.problems import Linear
 from stochpref.report.page import render
 
@@ -96,9 +98,25 @@ def test_a_fit_is_saved_reported_and_explained(tmp_path: Path) -> None:
     assert np.isfinite(model.utilities(purchases()[:6]).mean).all()
 
 
-def test_segments_and_a_common_utility() -> None:
+@pytest.mark.slow  # some hundred passes over corners under two laws
+def test_segments_of_customers_under_several_limits() -> None:
     segments = sp.SegmentedUtility(n_segments=2, n_draws=20, n_effective=0, random_state=0).fit(purchases(40))
     assert segments.weights_.shape == (2,)
+
+
+def test_a_mixture_of_laws_is_the_sum_of_their_masses() -> None:
+    regions = sp.Regions.of(purchases(12))
+    laws, weights = np.array([LAW.concentration * LAW.mean_direction, [1.0, 2.0, -1.0, 0.5]]), np.array([0.3, 0.7])
+    found = mixture_sums(regions, np.log(weights), laws, None, 1, 1e-9)
+    each = [exact_log_mass(regions, h, gradient=True) for h in laws]
+    total = np.logaddexp(*(np.log(w) + one.log_mass for w, one in zip(weights, each, strict=True)))
+    np.testing.assert_allclose(found.value, total.sum(), rtol=1e-8)
+    for k, (weight, one) in enumerate(zip(weights, each, strict=True)):
+        share = weight * np.exp(one.log_mass - total)
+        np.testing.assert_allclose(found.gradient[k], share @ one.gradient, atol=1e-7)
+
+
+def test_a_common_utility_and_what_it_excludes() -> None:
     common = sp.CommonUtility(random_state=0).fit(purchases(40))
     assert 10 <= common.n_consistent_ <= common.upper_bound_ < 40
     inside = purchases(40).problem.holds(purchases(40), common.utility_)
