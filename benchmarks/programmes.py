@@ -1,9 +1,9 @@
-"""Decisions of linear programmes: regret and log score beside perturbed Fenchel–Young, calibration, one utility.
+"""Decisions of linear programmes: regret and log score beside perturbed Fenchel–Young learning, and calibration.
 
 ``python -m benchmarks programmes --parts regret`` fits shortest paths on a 5 × 5 grid with closed arcs at three noise
 levels, and prints regret beside that of the method of moments, which is perturbed Fenchel–Young run to convergence, and
-of its usual 40 Adam steps (own implementation; pyepo's differs in nothing but the solver). ``--parts ranks`` draws laws
-from the prior and counts where they lie among posterior draws. ``--parts common`` corrupts a tenth of the decisions.
+of its usual 40 Adam steps (an implementation of our own). ``--parts ranks`` draws laws from the prior and counts where
+they lie among posterior draws.
 """
 
 from __future__ import annotations
