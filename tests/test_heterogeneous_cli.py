@@ -103,7 +103,7 @@ def test_refuses_options_of_the_other_model(folder: Path) -> None:
     assert "--odd belongs to --model common" in result.output
     result = run("fit", folder / "purchases.csv", "--out", folder / "x", "--model", "common", "--draws", 3)
     assert result.exit_code == 2
-    assert "--draws belongs to --model heterogeneous, segmented or normal; this fit" in result.output
+    assert "--draws belongs to --model heterogeneous, segmented, normal or satiated; this fit" in result.output
     result = run(*one_law, "--segments", 3)
     assert result.exit_code == 2
     assert "--segments belongs to --model segmented; this fit is of model heterogeneous" in result.output

@@ -14,6 +14,14 @@ import pytest
 
 import stochpref
 
+NESTED = """
+from stochpref.threads import for_blocks
+
+seen = []
+for_blocks(lambda a, b: for_blocks(lambda c, d: seen.append((a, c)), 4, 1), 4, 1)
+print(len(set(seen)))
+"""
+
 PROGRAMME = """
 import numpy as np
 from stochpref import threads
@@ -58,3 +66,11 @@ def test_compiles_where_no_cache_can_be_kept_and_says_so_once(package: Path, tmp
     kept = run(package, tmp_path / "cache")
     assert (kept.returncode, kept.stderr) == (0, "")
     assert list((tmp_path / "cache").rglob("*.nbc"))
+
+
+def test_blocks_within_blocks_do_not_wait_for_one_another() -> None:
+    environment = os.environ | {"STOCHPREF_NUM_THREADS": "2"}
+    ran = subprocess.run(
+        [sys.executable, "-c", NESTED], check=True, capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert ran.stdout.split() == ["16"]

@@ -100,7 +100,11 @@ def n_threads() -> int:
 
 @lru_cache(maxsize=4)
 def _pool(size: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(size, thread_name_prefix="stochpref")
+    return ThreadPoolExecutor(size, thread_name_prefix="stochpref", initializer=_note_worker)
+
+
+def _note_worker() -> None:
+    _here.is_worker = True
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child that waited for them would hang
@@ -108,8 +112,11 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child th
 
 
 def for_blocks(kernel: Callable[[int, int], object], n_rows: int, block: int) -> None:
-    """Call ``kernel(start, stop)`` over consecutive blocks of rows, on all threads; errors are re-raised."""
-    threads = n_threads()
+    """Call ``kernel(start, stop)`` over consecutive blocks of rows, on all threads; errors are re-raised.
+
+    Within a block of another call everything happens on its thread: the others may all be waiting for theirs.
+    """
+    threads = 1 if getattr(_here, "is_worker", False) else n_threads()
     starts = range(0, n_rows, block)
     if threads == 1 or len(starts) <= 1:
         for start in starts:
