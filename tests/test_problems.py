@@ -23,6 +23,7 @@ SETTINGS: dict[str, Callable[[], Problem]] = {
 }
 LAWS: dict[str, Callable[[], object]] = {
     "corrupted": lambda: sp.CorruptedUtilityLaw([1.0, 2.0, -3.0, 0.5], 0.3),
+    "lognormal": lambda: sp.LognormalLaw([0.6, 0.0, -0.8, 0.3], [1.0, 2.0, 0.5, 1.0], 2.0, outside=0),
     "mixture": lambda: sp.MixtureLaw(
         [sp.VonMisesFisher([0.6, 0.0, -0.8, 0.0], 4.0), sp.VonMisesFisher([0.0, 1.0, 0.0, 0.0], 20.0)], [0.7, 0.3]
     ),
@@ -217,13 +218,10 @@ def test_what_cannot_be_handled_is_refused_in_one_way(half: None, tmp_path: Path
         sp.check_menus(foreign.menus, [0.6, 0.8, 0.0], 3.0, rng=np.random.default_rng(0))
     for data, thing in (
         (foreign, "problem 'half'"),
-        (picked, r"features \('sweet', 'hour'\); leave them out, features=None"),
         (records(nonempty=True, features=None), "nonempty=True"),
     ):
         with pytest.raises(sp.InvalidArgument, match=f"a file of observations cannot handle {thing}"):
             sp.write_observations(data, tmp_path / "out.csv")
-    with pytest.raises(sp.InvalidArgument, match="a file of menus cannot handle features"):
-        sp.write_menus(records().menus, tmp_path / "out.csv")
     assert list(tmp_path.iterdir()) == []
     check_handled(picked, "a model to come", problems=("divisible", "half"), nonempty=True)
 
