@@ -71,6 +71,7 @@ BACK: dict[type, dict[str, list[tuple[Any, Any]]]] = {
         ],
         "engine": [("dask", "dask"), (Client(), "dask")],
         "verbose": [(True, True)],
+        "features": [(("price", "promotion:tea"), ("price", "promotion:tea")), (["price"], ("price",))],
     },
 }
 CASES = [
