@@ -24,3 +24,5 @@ html_theme = "alabaster"
 html_theme_options = {"description": "Preferences from purchases", "fixed_sidebar": True, "page_width": "1100px"}
 exclude_patterns = ["_build"]
 autodoc_typehints = "description"
+# Descriptions of fields begin where napoleon expects a type, and words such as "names" are then looked up as one.
+suppress_warnings = ["ref.python"]

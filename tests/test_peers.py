@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 import stochpref as sp
-from benchmarks import peers, programmes
+from benchmarks import peers, published
 from benchmarks.peers import Cell, Peer, PeerResult, compare, draw_trial, measure, pool, score_trial, show
 
 LAWS = ("i", "ii", "iii")
@@ -26,14 +26,14 @@ def test_violation_is_the_worst_inequality(law: str, rng: np.random.Generator) -
     regions = sp.Regions.of(common(5, 40, law, 1, 0.5)[0])
     for u in rng.standard_normal((20, 5)):
         slow = [np.max(regions.inequalities(t)[0] @ u) for t in range(len(regions))]
-        np.testing.assert_allclose(programmes.violation(regions, u), slow, atol=1e-12)
+        np.testing.assert_allclose(published.violation(regions, u), slow, atol=1e-12)
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_rows_with_a_shadow_price_say_what_the_inequalities_say(law: str, rng: np.random.Generator) -> None:
     """At the best λ the worst row of an observation with margin is its violation."""
     regions = sp.Regions.of(common(4, 30, law, 2, 0.5)[0])
-    rows = programmes.stack_rows(regions)
+    rows = published.stack_rows(regions)
     for u in rng.standard_normal((10, 4)):
         ratio = u * regions.price_scale / regions.slope
         shadow = np.maximum(np.where(regions.side == -1, ratio, 0.0).max(axis=1), 0.0)
@@ -41,7 +41,7 @@ def test_rows_with_a_shadow_price_say_what_the_inequalities_say(law: str, rng: n
         assert np.all(value[rows.has_margin == 0] <= 1e-12)
         worst = np.full(len(regions), -np.inf)
         np.maximum.at(worst, rows.owner, np.where(rows.has_margin == 1, value, -np.inf))
-        np.testing.assert_allclose(worst, programmes.violation(regions, u), atol=1e-12)
+        np.testing.assert_allclose(worst, published.violation(regions, u), atol=1e-12)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -49,14 +49,14 @@ def test_the_hinge_is_the_optimum_of_the_programme_itself(law: str) -> None:
     """The dual must price the same loss as the programme with one slack per inequality."""
     observations, _ = common(4, 60, law, 3, 0.2)
     regions = sp.Regions.of(observations)
-    rows = programmes.stack_rows(regions)
+    rows = published.stack_rows(regions)
     k, width = rows.matrix.shape
     margin = np.where(regions.kind[rows.owner] == "tight", 0.5, 1.0)
     matrix = np.hstack([rows.matrix.toarray(), -np.eye(k)])
     bounds = [(None, None)] * 4 + [(0, None)] * (width - 4 + k)
     cost = np.append(np.zeros(width), np.ones(k))
     best = linprog(cost, A_ub=matrix, b_ub=-margin, bounds=bounds).fun
-    u = programmes.fit_hinge(observations, np.random.default_rng(0))
+    u = published.fit_hinge(observations, np.random.default_rng(0))
     bounds[:4] = [(value, value) for value in u]
     assert linprog(cost, A_ub=matrix, b_ub=-margin, bounds=bounds).fun == pytest.approx(best, rel=1e-7)
 
@@ -64,18 +64,18 @@ def test_the_hinge_is_the_optimum_of_the_programme_itself(law: str) -> None:
 @pytest.mark.parametrize("law", LAWS)
 def test_feasibility_explains_clean_data_and_fails_on_conflicts(law: str, rng: np.random.Generator) -> None:
     observations, _ = common(4, 50, law, 4)
-    assert sp.consistency(programmes.fit_feasible(observations, rng), observations) == 1.0
-    with pytest.raises(programmes.PeerFailure, match="conflict"):
-        programmes.fit_feasible(common(4, 200, law, 4, 0.3)[0], rng)
+    assert sp.consistency(published.fit_feasible(observations, rng), observations) == 1.0
+    with pytest.raises(published.PeerFailure, match="conflict"):
+        published.fit_feasible(common(4, 200, law, 4, 0.3)[0], rng)
 
 
 def test_trimming_finds_the_common_utility_among_odd_customers(rng: np.random.Generator) -> None:
     observations, truth = common(4, 300, "i", 5, 0.1)
     regions = sp.Regions.of(observations)
     clean = regions.contains(truth, strict=True)
-    u = programmes.fit_trimmed_hinge(observations, rng)
+    u = published.fit_trimmed_hinge(observations, rng)
     assert sp.consistency(u, observations[clean]) > 0.97
-    assert sp.consistency(u, observations) >= sp.consistency(programmes.fit_hinge(observations, rng), observations)
+    assert sp.consistency(u, observations) >= sp.consistency(published.fit_hinge(observations, rng), observations)
 
 
 def suboptimality(observations: sp.Observations, u: np.ndarray) -> np.ndarray:
@@ -87,11 +87,11 @@ def test_suboptimality_is_least_on_its_normalisation(rng: np.random.Generator) -
     observations, _ = common(3, 200, "i", 6, 0.3)
     probes = rng.standard_normal((2000, 1, 3))
     norms = np.abs(probes).max(axis=-1, keepdims=True)
-    u = programmes.fit_suboptimality(observations, rng)
+    u = published.fit_suboptimality(observations, rng)
     assert np.abs(u).max() == pytest.approx(1.0)
     losses = [float(suboptimality(observations, probe[0])) for probe in probes / norms]
     assert float(suboptimality(observations, u)) <= min(losses) * 1.001
-    u = programmes.fit_relative_suboptimality(observations, rng)
+    u = published.fit_relative_suboptimality(observations, rng)
     worth = observations.bundles.mean(axis=0)
     assert u @ worth == pytest.approx(1.0)
     losses = [float(suboptimality(observations, p[0] / (p[0] @ worth))) for p in probes if p[0] @ worth > 0]
@@ -121,7 +121,7 @@ def test_a_missing_package_is_said_to_be_missing() -> None:
     [
         (np.zeros(3), "no direction"),
         (np.array([1.0, np.nan, 0.0]), "no direction"),
-        (programmes.PeerFailure("gave up"), "gave up"),
+        (published.PeerFailure("gave up"), "gave up"),
         (RuntimeError("broke"), "RuntimeError: broke"),
     ],
 )

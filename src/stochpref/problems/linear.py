@@ -61,6 +61,8 @@ class _Found(NamedTuple):
 class Linear(Problem):
     """Divisible goods under a budget and further limits.
 
+    Parameters
+    ----------
     coefficients : (r, n), or (T, r, n) where they differ by observation, what a unit of each good takes of each limit;
         (n,) for one limit. A good with a negative one makes room: buying it lets more of others be bought.
     limits : (r,) or (T, r) the most that a bundle may take of each, a number for one; inf where there is none. Below

@@ -96,6 +96,8 @@ class Told:
 class Satiated(Problem):
     """Goods that satiate, one budget, all of which is spent.
 
+    Parameters
+    ----------
     outside : the good that everybody buys: "rest" for what is left of the budget, or a good's name; None for none, so
         that bundles cost the budget.
     power : α of the worth of goods, 1 at most; None for 0, the logarithm, unless a model learns it.

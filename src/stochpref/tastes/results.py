@@ -27,8 +27,7 @@ class CustomerCoefficients(Drawn):
     """Tastes of customers; print it, or read its fields.
 
     customers : C labels, in the order in which they first bought.
-    names : P coefficients: goods, at average features and less their mean where only differences count, and features,
-        in the units given.
+    names : P coefficients: goods, at average features, less their mean where only differences count; then features.
     mean, spread : (C, P) posterior means and standard deviations.
     lower, upper : (C, P) ends of 90 % intervals.
     draws : (draws, C, P) of the posterior, thinned.
